@@ -1,0 +1,45 @@
+"""Checks at the boundary: what an array argument must be, what it was, and the way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from hyperelm.algebra import Algebra
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+def as_real(array: Any, name: str) -> FloatArray:
+    """`array` as float32 or float64, without a copy where it already is one of them."""
+    array = np.asarray(array)
+    if array.dtype.kind == "c":
+        raise TypeError(
+            f"`{name}` must be real, got dtype {array.dtype}. "
+            "Put the components of a number on the last axis: np.stack([z.real, z.imag], axis=-1)."
+        )
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"`{name}` must be an array of real numbers, got dtype {array.dtype}.")
+    return array.astype(np.float64)
+
+
+def as_hypercomplex(array: Any, algebra: Algebra, name: str, axes: int = 0) -> FloatArray:
+    """`array` as a hypercomplex array: at least `axes` axes of numbers, then the component axis."""
+    array = as_real(array, name)
+    wanted = {0: "", 1: "(n, ", 2: "(rows, columns, "}[axes]
+    label = f"{algebra.dim} ({algebra.name})" if algebra.name else str(algebra.dim)
+    if array.ndim == 0 or array.shape[-1] != algebra.dim:
+        raise ValueError(
+            f"`{name}` must have a last axis of length {label}, got shape {array.shape}. "
+            "The last axis holds the components of each number."
+        )
+    if array.ndim < axes + 1:
+        raise ValueError(
+            f"`{name}` must have at least {axes + 1} axes, {wanted}{algebra.dim}), got shape {array.shape}."
+        )
+    return array

@@ -1,0 +1,393 @@
+"""An algebra is its multiplication table.
+
+A hypercomplex number x = x₀ + x₁i₁ + … + xₙiₙ is an array of d = n + 1 components, and an algebra is the
+array of structure constants
+
+    table[i, j, k] = coefficient of unit k in the product (unit i)(unit j).
+
+The product is bilinear, so the table decides everything else: the matrices of left and right multiplication,
+φ(ax) = Φ_L(a) φ(x) and φ(xa) = Φ_R(a) φ(x) (section 2 of the paper), and every property below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hyperelm._validation import FloatArray, as_hypercomplex
+from hyperelm.notation import default_units, format_number, parse_number
+from hyperelm.structure import associative_structure
+
+_LARGEST_PRINTED = 16
+
+
+class Algebra:
+    """A finite-dimensional real algebra, given by its multiplication table.
+
+    Parameters
+    ----------
+    table : array of shape (d, d, d)
+        ``table[i, j, k]`` is the coefficient of unit k in the product of unit i and unit j.
+    name : str
+        What messages and printed tables call it.
+    units : sequence of str, optional
+        Names of the d units, or of the d - 1 behind "1".
+
+    Attributes
+    ----------
+    name : str
+    dim : int
+        The number d of components of a number.
+    units : tuple of str
+    table : array of shape (d, d, d)
+        Read-only.
+
+    Notes
+    -----
+    An algebra is a value: immutable, equal to and hashed like every other algebra with the same table.
+
+    Examples
+    --------
+    >>> from hyperelm import Algebra
+    >>> dual = Algebra.from_table([["0"]], units=["ε"], name="dual numbers")
+    >>> dual.multiply([1.0, 2.0], [3.0, 4.0])
+    array([ 3., 10.])
+    >>> dual.is_associative, dual.structure
+    (True, 'associative, not semisimple (radical of dimension 1)')
+    """
+
+    name: str
+    dim: int
+    units: tuple[str, ...]
+    table: NDArray[np.float64]
+
+    def __init__(self, table: ArrayLike, *, name: str = "", units: Sequence[str] | None = None) -> None:
+        constants = _checked_table(table)
+        constants.setflags(write=False)
+        dim = len(constants)
+        identity_first = bool(np.all(constants[0] == np.eye(dim)) and np.all(constants[:, 0] == np.eye(dim)))
+        names = default_units(dim, identity=identity_first) if units is None else _checked_units(units, dim)
+        self.__dict__.update(name=str(name), dim=dim, units=names, table=constants)
+
+    @classmethod
+    def from_table(
+        cls, rows: Sequence[Sequence[Any]], *, units: Sequence[str] = ("i", "j", "k"), name: str = ""
+    ) -> Algebra:
+        """An algebra from a multiplication table as it is printed.
+
+        Parameters
+        ----------
+        rows : (d - 1) x (d - 1) or d x d entries
+            Row i, column j holds the product (unit i)(unit j) as text such as "-k", "1", "0" or "k+0.5j".
+            The smaller form leaves out the identity; the larger has its row and column first.
+        units : sequence of str
+            Names of the d - 1 units behind "1".
+        name : str
+
+        Examples
+        --------
+        >>> klein = Algebra.from_table([["1", "k", "j"], ["k", "1", "i"], ["j", "i", "1"]], name="klein4")
+        >>> klein.structure
+        'R^4'
+        """
+        imaginary = tuple(units)[1:] if tuple(units[:1]) == ("1",) else tuple(units)
+        names = _checked_units(("1", *imaginary), len(imaginary) + 1)
+        if isinstance(rows, str) or any(isinstance(row, str) for row in rows):
+            raise TypeError("`rows` must be a sequence of sequences of entries, got a string for a row.")
+        entries = [list(row) for row in rows]
+        sizes = sorted({len(entries), *(len(row) for row in entries)})
+        if len(sizes) != 1 or sizes[0] not in (len(imaginary), len(names)):
+            n = len(imaginary)
+            raise ValueError(
+                f"`rows` must be {n} x {n} (without the identity) or {n + 1} x {n + 1} (with it) for the units "
+                f"{', '.join(imaginary)}, got {len(entries)} rows of lengths {[len(row) for row in entries]}. "
+                "Name as many `units` as the table has."
+            )
+        dim, first = len(names), len(names) - sizes[0]
+        table = np.zeros((dim, dim, dim))
+        table[0] = table[:, 0] = np.eye(dim)
+        for i, row in enumerate(entries, start=first):
+            for j, entry in enumerate(row, start=first):
+                try:
+                    table[i, j] = parse_number(entry, names)
+                except (ValueError, TypeError) as error:
+                    raise type(error)(f"`rows` at ({names[i]}, {names[j]}): {error}.") from None
+        return cls(table, name=name, units=names)
+
+    def __setattr__(self, attribute: str, value: object) -> None:
+        raise AttributeError(f"An Algebra is immutable: {attribute!r} cannot be set. Make a new Algebra instead.")
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def multiply(self, x: ArrayLike, y: ArrayLike) -> FloatArray:
+        """The products xy of numbers, shape (..., d), broadcast over the leading axes.
+
+        Examples
+        --------
+        >>> from hyperelm import algebras
+        >>> i, j = [0, 1, 0, 0], [0, 0, 1, 0]
+        >>> algebras.get("quaternions").multiply(i, j)
+        array([0., 0., 0., 1.])
+        """
+        left = self.left_matrix(as_hypercomplex(x, self, "x"))
+        product: FloatArray = np.matmul(left, as_hypercomplex(y, self, "y")[..., None])[..., 0]
+        return product
+
+    def conjugate(self, x: ArrayLike) -> FloatArray:
+        """x with every component but the first negated, shape (..., d); for Clifford algebras too."""
+        x = as_hypercomplex(x, self, "x")
+        signs = np.full(self.dim, -1, dtype=x.dtype)
+        signs[0] = 1
+        conjugate: FloatArray = x * signs
+        return conjugate
+
+    def norm(self, x: ArrayLike) -> FloatArray:
+        """The absolute value |x|, the Euclidean norm of the components: (..., d) -> (...)."""
+        norm: FloatArray = np.linalg.norm(as_hypercomplex(x, self, "x"), axis=-1)
+        return norm
+
+    def left_matrix(self, a: ArrayLike) -> FloatArray:
+        """Φ_L(a), the matrix of x -> ax, for numbers a: (..., d) -> (..., d, d)."""
+        a = as_hypercomplex(a, self, "a")
+        matrices: FloatArray = np.tensordot(a, self.table.astype(a.dtype), axes=1).swapaxes(-1, -2)
+        return matrices
+
+    def right_matrix(self, a: ArrayLike) -> FloatArray:
+        """Φ_R(a), the matrix of x -> xa, for numbers a: (..., d) -> (..., d, d)."""
+        return self.opposite().left_matrix(a)
+
+    # ------------------------------------------------------------------ properties
+
+    @cached_property
+    def _tolerance(self) -> float:
+        """Zero for a table of small integers, on which floating-point sums of products are exact."""
+        largest = float(np.abs(self.table).max())
+        if np.all(self.table == np.round(self.table)) and largest <= 64:
+            return 0.0
+        return 1e-12 * self.dim**2 * max(largest, largest**3)
+
+    def _vanishes(self, tensor: NDArray[np.float64]) -> bool:
+        return bool(np.all(np.abs(tensor) <= self._tolerance))
+
+    @cached_property
+    def _associator(self) -> NDArray[np.float64]:
+        """Components of (xy)z - x(yz) on the units, shape (d, d, d, d)."""
+        t = self.table
+        return np.asarray(np.tensordot(t, t, axes=(2, 0)) - np.einsum("jkm,imn->ijkn", t, t, optimize=True))
+
+    @cached_property
+    def is_commutative(self) -> bool:
+        """Whether xy = yx."""
+        return self._vanishes(self.table - self.table.swapaxes(0, 1))
+
+    @cached_property
+    def is_associative(self) -> bool:
+        """Whether (xy)z = x(yz)."""
+        return self._vanishes(self._associator)
+
+    @cached_property
+    def is_alternative(self) -> bool:
+        """Whether (xx)y = x(xy) and (yx)x = y(xx)."""
+        a = self._associator
+        return self._vanishes(a + a.swapaxes(0, 1)) and self._vanishes(a + a.swapaxes(1, 2))
+
+    @cached_property
+    def is_flexible(self) -> bool:
+        """Whether (xy)x = x(yx)."""
+        return self._vanishes(self._associator + self._associator.swapaxes(0, 2))
+
+    @cached_property
+    def is_power_associative(self) -> bool:
+        """Whether the powers of one number do not depend on brackets.
+
+        Over the reals x²x = xx² and x²x² = x(xx²) imply the rest (Albert, 1948). A polynomial of degree four
+        that is not zero vanishes at a random point of {-64..64}^d with a probability below 1/32, so that 64
+        points, on which the arithmetic is exact for tables of small integers, decide.
+        """
+        x = np.random.default_rng(0).integers(-64, 65, size=(64, self.dim)).astype(np.float64)
+        square = self.multiply(x, x)
+        cube = self.multiply(x, square)
+        fourth = self.multiply(x, cube)
+        scale = 64.0**4 * self.dim**2 if self._tolerance else 1.0
+        return self._vanishes((cube - self.multiply(square, x)) / scale) and self._vanishes(
+            (fourth - self.multiply(square, square)) / scale
+        )
+
+    @cached_property
+    def is_normed(self) -> bool:
+        """Whether |xy| = |x||y|, that is Φ_L(x)ᵀΦ_L(y) + Φ_L(y)ᵀΦ_L(x) = 2⟨x, y⟩."""
+        products = np.einsum("ijk,lmk->iljm", self.table, self.table, optimize=True)
+        identity = np.eye(self.dim)
+        return self._vanishes(products + products.swapaxes(0, 1) - 2 * np.multiply.outer(identity, identity))
+
+    @cached_property
+    def has_identity(self) -> bool:
+        """Whether some number e, not necessarily the first unit, has ex = xe = x for all x."""
+        both = np.stack([self.table, self.table.swapaxes(0, 1)], axis=1).reshape(self.dim, -1).T
+        target = np.tile(np.eye(self.dim).ravel(), 2)
+        e = np.linalg.lstsq(both, target, rcond=None)[0]
+        return bool(np.allclose(both @ e, target, rtol=0, atol=1e-10))
+
+    @cached_property
+    def is_nondegenerate(self) -> bool:
+        """Whether each coordinate (xy)_k of the product is a bilinear form of full rank."""
+        return bool(np.all(np.linalg.matrix_rank(self.table.transpose(2, 0, 1)) == self.dim))
+
+    @cached_property
+    def structure(self) -> str:
+        """The isomorphism type of a semisimple associative algebra, whatever its basis; otherwise a phrase.
+
+        Examples
+        --------
+        >>> from hyperelm import algebras
+        >>> [algebras.get(name).structure for name in ("R[-2]", "R[-1,+1]", "tessarines", "octonions")]
+        ['C', 'M2(R)', 'C + C', 'not associative (alternative)']
+        """
+        if self.is_associative:
+            return associative_structure(self.table)
+        for property_ in ("alternative", "flexible", "power_associative"):
+            if getattr(self, f"is_{property_}"):
+                return f"not associative ({property_.replace('_', '-')})"
+        return "not associative"
+
+    # ------------------------------------------------------------------ constructions
+
+    def tensor(self, other: Algebra) -> Algebra:
+        """The tensor product: unit (i, j) is number i * other.dim + j."""
+        dim = self.dim * other.dim
+        table = np.einsum("ijk,lmn->iljmkn", self.table, other.table).reshape(dim, dim, dim)
+        return Algebra(table, name=_joined(self, other, "⊗"), units=_tensor_units(self.units, other.units))
+
+    def direct_sum(self, other: Algebra) -> Algebra:
+        """The direct sum, whose numbers are pairs (x, y) multiplied part by part."""
+        dim, split = self.dim + other.dim, self.dim
+        table = np.zeros((dim, dim, dim))
+        table[:split, :split, :split] = self.table
+        table[split:, split:, split:] = other.table
+        units = _distinct(self.units, other.units)
+        return Algebra(table, name=_joined(self, other, "⊕"), units=(*self.units, *units))
+
+    def opposite(self) -> Algebra:
+        """The algebra with the product in the other order, x∘y = yx."""
+        name = f"opposite of {self.name}" if self.name else ""
+        return Algebra(self.table.swapaxes(0, 1), name=name, units=self.units)
+
+    # ------------------------------------------------------------------ a value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Algebra):
+            return NotImplemented
+        return self is other or (self.dim == other.dim and bool(np.all(self.table == other.table)))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.dim, self.table.tobytes()))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __copy__(self) -> Algebra:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Algebra:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (np.array(self.table), self.name, self.units)
+
+    # ------------------------------------------------------------------ for reading
+
+    def _entries(self) -> list[list[str]]:
+        return [[format_number(product, self.units) for product in row] for row in self.table]
+
+    def _title(self) -> str:
+        return f"Algebra {self.name or '(unnamed)'}, dimension {self.dim}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        """The table as text, the row's unit times the column's."""
+        if self.dim > _LARGEST_PRINTED:
+            return f"{self._title()}, units {', '.join(self.units[:4])}, …"
+        cells = [["", *self.units], *([unit, *row] for unit, row in zip(self.units, self._entries()))]
+        widths = [max(len(row[n]) for row in cells) for n in range(self.dim + 1)]
+        lines = [" ".join(cell.rjust(w) for cell, w in zip(row, widths)) for row in cells]
+        head = lines[0][: widths[0]] + " |" + lines[0][widths[0] :]
+        rule = "-" * (widths[0] + 1) + "+" + "-" * (len(head) - widths[0] - 2)
+        body = [line[: widths[0]] + " |" + line[widths[0] :] for line in lines[1:]]
+        return "\n".join([self._title(), head, rule, *body])
+
+    def _repr_html_(self) -> str:
+        if self.dim > _LARGEST_PRINTED:
+            return f"<p>{escape(str(self))}</p>"
+        head = "".join(f"<th>{escape(unit)}</th>" for unit in self.units)
+        body = "".join(
+            f"<tr><th>{escape(unit)}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for unit, row in zip(self.units, self._entries())
+        )
+        caption = escape(f"{self.name or 'Algebra'} · {self.structure}")
+        return (
+            f'<table style="text-align:right"><caption>{caption}</caption>'
+            f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def _rebuild(table: NDArray[np.float64], name: str, units: tuple[str, ...]) -> Algebra:
+    return Algebra(table, name=name, units=units)
+
+
+def _checked_table(table: ArrayLike) -> NDArray[np.float64]:
+    constants = np.asarray(table)
+    if constants.dtype.kind not in "biuf":
+        raise TypeError(
+            f"`table` must be an array of real structure constants, got dtype {constants.dtype}. "
+            "Use Algebra.from_table for entries such as '-k'."
+        )
+    if constants.ndim != 3 or len(set(constants.shape)) != 1 or constants.size == 0:
+        raise ValueError(
+            f"`table` must have shape (d, d, d) with d >= 1, got {constants.shape}. "
+            "table[i, j, k] is the coefficient of unit k in (unit i)(unit j)."
+        )
+    if not np.all(np.isfinite(constants)):
+        where = tuple(int(n) for n in np.argwhere(~np.isfinite(constants))[0])
+        raise ValueError(f"`table` must be finite, got {constants[where]} at {where}.")
+    # Adding zero turns -0.0 into 0.0, so that equal tables have equal bytes and hashes.
+    return np.array(constants, dtype=np.float64) + 0.0
+
+
+def _checked_units(units: Sequence[str], dim: int) -> tuple[str, ...]:
+    if isinstance(units, str) or not all(isinstance(unit, str) and unit.strip() for unit in units):
+        raise TypeError(f"`units` must be a sequence of names, got {units!r}.")
+    names = tuple(units)
+    if len(names) == dim - 1:
+        names = ("1", *names)
+    if len(names) != dim:
+        raise ValueError(f"`units` must name {dim} units, or the {dim - 1} behind '1', got {len(names)}: {names}.")
+    if len(set(names)) != dim:
+        raise ValueError(f"`units` must be different names, got {names}.")
+    return names
+
+
+def _joined(first: Algebra, second: Algebra, sign: str) -> str:
+    return f"{first.name} {sign} {second.name}" if first.name and second.name else ""
+
+
+def _distinct(units: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """The names `others`, primed until none of them is among `units`."""
+    mark = ""
+    while {unit + mark for unit in others} & set(units):
+        mark += "'"
+    return tuple(unit + mark for unit in others)
+
+
+def _tensor_units(units: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    first, second = units[1:], _distinct(units[1:], others[1:])
+    names = [a + b for a in ("", *first) for b in ("", *second)]
+    names[0] = "1" if units[0] == others[0] == "1" else units[0] + others[0]
+    return tuple(names) if len(set(names)) == len(names) else default_units(len(names), identity=True)

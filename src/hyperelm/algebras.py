@@ -1,0 +1,240 @@
+"""The catalogue of algebras, and the two families that it draws on.
+
+*Generalised Cayley-Dickson* algebras R[γ₁, …, γₙ] double an algebra once for every parameter, the last one
+outermost, by
+
+    (a, b)(c, d) = (ac + γ d*b, da + bc*),      (a, b)* = (a*, -b),
+
+which gives the tables of the paper's Table 1. *Clifford* algebras Cl(p, q, r) have generators that anticommute,
+of which p square to +1, q to -1 and r to 0.
+
+The table that the paper prints for Cl(1,1) is in the catalogue as `paper-Cl(1,1)`. It is no Clifford algebra: its
+three units all square to +1 and anticommute, and it is not associative. The true Cl(1,1) has the table of
+R[+1,-1], the true Cl(2,0) that of R[+1,+1]; in both, one of the three units squares to -1.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm.algebra import Algebra
+
+__all__ = ["cayley_dickson", "clifford", "get", "names"]
+
+_LARGEST_DIM = 128
+
+
+def get(name: str | Algebra) -> Algebra:
+    """The algebra called `name`.
+
+    Parameters
+    ----------
+    name : str or Algebra
+        A name of the catalogue (see `names`), a common alias ("H", "coquaternions", "bicomplex", …), a
+        Cayley-Dickson algebra "R[g1,...,gn]" or a Clifford algebra "Cl(p,q)" or "Cl(p,q,r)". Upper and lower
+        case, spaces and hyphens do not matter. An `Algebra` is returned as it is.
+
+    Examples
+    --------
+    >>> from hyperelm import algebras
+    >>> algebras.get("H").structure, algebras.get("R[-1, 2.5]").structure, algebras.get("Cl(3,0)").structure
+    ('H', 'M2(R)', 'M2(C)')
+    """
+    if isinstance(name, Algebra):
+        return name
+    if not isinstance(name, str):
+        raise TypeError(f"`algebra` must be a name or an Algebra, got {name!r} of type {type(name).__name__}.")
+    key = _normal(name)
+    if key in _KEYS:
+        return _catalogued(_KEYS[key])
+    family = _parse_family(name)
+    if family is not None:
+        return family
+    near = get_close_matches(key, _KEYS, n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(dict.fromkeys(repr(_KEYS[k]) for k in near))}?" if near else ""
+    raise ValueError(
+        f"`algebra` must be a known name, 'R[g1,...,gn]', 'Cl(p,q)' or 'Cl(p,q,r)', got {name!r}.{hint} "
+        f"Known names: {', '.join(_CATALOGUE)}."
+    )
+
+
+def names() -> list[str]:
+    """The names of the catalogue.
+
+    Examples
+    --------
+    >>> from hyperelm import algebras
+    >>> algebras.names()[:5]
+    ['real', 'complex', 'hyperbolic', 'dual', 'quaternions']
+    """
+    return list(_CATALOGUE)
+
+
+def cayley_dickson(*gammas: float) -> Algebra:
+    """The generalised Cayley-Dickson algebra R[γ₁, …, γₙ] of dimension 2ⁿ, the last parameter outermost.
+
+    Examples
+    --------
+    >>> from hyperelm import algebras
+    >>> algebras.cayley_dickson(-1, -1) == algebras.get("quaternions")
+    True
+    """
+    if not all(math.isfinite(g) for g in gammas):
+        raise ValueError(f"`gammas` must be finite real numbers, got {gammas}.")
+    _check_dim(len(gammas), "`gammas`")
+    table = np.ones((1, 1, 1))
+    for gamma in gammas:
+        table = _doubled(table, float(gamma))
+    return Algebra(table, name=f"R[{','.join(f'{g:+g}' for g in gammas)}]" if gammas else "real")
+
+
+def clifford(p: int, q: int, r: int = 0) -> Algebra:
+    """The Clifford algebra Cl(p, q, r): p generators square to +1, then q to -1, then r to 0.
+
+    Its units are the blades in graded order: 1, e1, e2, …, e12, e13, …
+
+    Examples
+    --------
+    >>> from hyperelm import algebras
+    >>> algebras.clifford(2, 0).units
+    ('1', 'e1', 'e2', 'e12')
+    """
+    if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in (p, q, r)):
+        raise ValueError(f"`p`, `q` and `r` must be whole numbers >= 0, got {(p, q, r)}.")
+    _check_dim(p + q + r, "`p + q + r`")
+    squares = [1] * p + [-1] * q + [0] * r
+    generators = range(p + q + r)
+    blades = [blade for grade in range(len(squares) + 1) for blade in combinations(generators, grade)]
+    table = np.zeros((len(blades),) * 3)
+    for i, a in enumerate(blades):
+        for j, b in enumerate(blades):
+            sign, product = _blade_product(a, b, squares)
+            table[i, j, blades.index(product)] = sign
+    units = ["1", *("e" + "".join(str(n + 1) for n in blade) for blade in blades[1:])]
+    return Algebra(table, name=f"Cl({p},{q})" if r == 0 else f"Cl({p},{q},{r})", units=units)
+
+
+def _check_dim(generators: int, argument: str) -> None:
+    if 2**generators > _LARGEST_DIM:
+        raise ValueError(
+            f"{argument} must give a dimension of at most {_LARGEST_DIM}, got 2^{generators}. "
+            "For larger algebras pass your own table to Algebra."
+        )
+
+
+def _doubled(table: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
+    n = len(table)
+    conjugation = np.ones(n)
+    conjugation[1:] = -1
+    opposite = table.swapaxes(0, 1)
+    doubled = np.zeros((2 * n, 2 * n, 2 * n))
+    doubled[:n, :n, :n] = table  # ac
+    doubled[n:, n:, :n] = gamma * opposite * conjugation[:, None]  # γ d*b, with b on the left and d on the right
+    doubled[:n, n:, n:] = opposite  # da
+    doubled[n:, :n, n:] = table * conjugation[:, None]  # bc*
+    return doubled
+
+
+def _blade_product(a: tuple[int, ...], b: tuple[int, ...], squares: list[int]) -> tuple[int, tuple[int, ...]]:
+    swaps = sum(1 for x in a for y in b if x > y)
+    sign = -1 if swaps % 2 else 1
+    for generator in set(a) & set(b):
+        sign *= squares[generator]
+    return sign, tuple(sorted(set(a) ^ set(b)))
+
+
+def _printed(name: str, *rows: str) -> Callable[[], Algebra]:
+    """An algebra with the units i, j, k as the paper prints it, without the row and column of the identity."""
+    return lambda: Algebra.from_table([row.split() for row in rows], name=name)
+
+
+def _family(name: str, *gammas: float) -> Callable[[], Algebra]:
+    return lambda: _renamed(cayley_dickson(*gammas), name)
+
+
+def _over_quaternions(scalars: str, unit: str, name: str) -> Callable[[], Algebra]:
+    """scalars ⊗ quaternions, with the units 1, i, j, k and then `unit` times each of them."""
+    units = ["1", "i", "j", "k", unit, unit + "i", unit + "j", unit + "k"]
+    return lambda: Algebra(get(scalars).tensor(get("quaternions")).table, name=name, units=units)
+
+
+def _renamed(algebra: Algebra, name: str) -> Algebra:
+    return Algebra(algebra.table, name=name, units=algebra.units)
+
+
+_CATALOGUE: dict[str, Callable[[], Algebra]] = {
+    "real": lambda: cayley_dickson(),
+    "complex": _family("complex", -1),
+    "hyperbolic": _family("hyperbolic", +1),
+    "dual": lambda: Algebra.from_table([["0"]], units=["ε"], name="dual"),
+    "quaternions": _printed("quaternions", "-1 k -j", "-k -1 i", "j -i -1"),
+    "R[-1,+1]": _printed("R[-1,+1]", "-1 k -j", "-k 1 -i", "j i 1"),
+    "R[+1,-1]": _printed("R[+1,-1]", "1 k j", "-k -1 i", "-j -i 1"),
+    "R[+1,+1]": _printed("R[+1,+1]", "1 k j", "-k 1 -i", "-j i -1"),
+    "tessarines": _printed("tessarines", "-1 k -j", "k 1 i", "-j i -1"),
+    "klein4": _printed("klein4", "1 k j", "k 1 i", "j i 1"),
+    "Cl(1,1)": lambda: clifford(1, 1),
+    "Cl(2,0)": lambda: clifford(2, 0),
+    "paper-Cl(1,1)": _printed("paper-Cl(1,1)", "1 -k -j", "k 1 -i", "j i 1"),
+    "octonions": _family("octonions", -1, -1, -1),
+    "split-octonions": _family("split-octonions", -1, -1, +1),
+    "sedenions": _family("sedenions", -1, -1, -1, -1),
+    "dual-quaternions": _over_quaternions("dual", "ε", "dual-quaternions"),
+    "biquaternions": _over_quaternions("complex", "h", "biquaternions"),
+}
+
+_ALIASES = {
+    "real": ["R", "reals", "real numbers"],
+    "complex": ["C", "complex numbers"],
+    "hyperbolic": ["hyperbolic numbers", "split-complex", "double numbers", "perplex", "duplex"],
+    "dual": ["dual numbers"],
+    "quaternions": ["H", "Q", "quaternion", "Hamilton"],
+    "R[-1,+1]": ["coquaternions", "split-quaternions", "coquaternion", "split-quaternion"],
+    "tessarines": ["T", "tessarine", "bicomplex", "bicomplex numbers"],
+    "klein4": ["K4", "klein", "klein four", "klein four group"],
+    "octonions": ["O", "octonion", "Cayley numbers"],
+    "split-octonions": ["split-octonion"],
+    "sedenions": ["S", "sedenion"],
+    "dual-quaternions": ["DH", "dual quaternion"],
+    "biquaternions": ["biquaternion", "complex quaternions", "complexified quaternions"],
+}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[\s_\-+]+", "", name).lower() if not re.search(r"[\[(]", name) else name.replace(" ", "").lower()
+
+
+_KEYS: dict[str, str] = {_normal(alias): name for name, aliases in _ALIASES.items() for alias in aliases} | {
+    _normal(name): name for name in _CATALOGUE
+}
+
+
+@lru_cache(maxsize=None)
+def _catalogued(name: str) -> Algebra:
+    return _CATALOGUE[name]()
+
+
+def _parse_family(name: str) -> Algebra | None:
+    """An algebra from "R[g1,...,gn]" or "Cl(p,q[,r])"; None if the text is neither."""
+    match = re.fullmatch(r"\s*(?:(R)\s*\[(.*)\]|(Cl)\s*\((.*)\))\s*", name, flags=re.IGNORECASE)
+    if match is None:
+        return None
+    parts = [part.strip() for part in (match[2] or match[4] or "").split(",")]
+    try:
+        if match[1]:
+            return cayley_dickson(*map(float, parts))
+        if len(parts) in (2, 3):
+            return clifford(*map(int, parts))
+    except ValueError as error:
+        if "must" in str(error):
+            raise ValueError(f"`algebra` {name!r}: {error}") from None
+    wanted = "real numbers, as in 'R[-1,+1]'" if match[1] else "two or three whole numbers, as in 'Cl(3,1)'"
+    raise ValueError(f"`algebra` must hold {wanted} between its brackets, got {name!r}.")

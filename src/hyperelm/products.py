@@ -1,0 +1,288 @@
+"""Hypercomplex matrices as real ones: φ, Φ_L, Φ_R and the product (section 3 of the paper).
+
+A matrix of M x N numbers is an array (M, N, d). φ stacks the components of every number, and with the matrix of
+left or right multiplication in place of every number
+
+    φ(AB) = Φ_L(A) φ(B),        φ((AB)ᵀ) = Φ_R(B) φ(Aᵀ).
+
+In the basis of `decomposition` the first formula falls apart into the blocks of the algebra,
+
+    Eᵀ(AB) = B(A) EᵀB           for every copy of every block,
+
+which is fewer multiplications wherever the algebra splits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hyperelm._validation import FloatArray, as_hypercomplex, as_real
+from hyperelm.algebra import Algebra
+from hyperelm.decomposition import Block, decompose
+
+METHODS = ("auto", "left", "right", "blocks")
+
+
+def to_real(A: ArrayLike) -> FloatArray:
+    """φ(A): the components of every number below each other, (..., M, N, d) -> (..., M d, N).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyperelm import linalg
+    >>> linalg.to_real(np.arange(8).reshape(1, 2, 4))
+    array([[0., 4.],
+           [1., 5.],
+           [2., 6.],
+           [3., 7.]])
+    """
+    A = as_real(A, "A")
+    if A.ndim < 3:
+        raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {A.shape}.")
+    *batch, rows, columns, dim = A.shape
+    return A.swapaxes(-1, -2).reshape(*batch, rows * dim, columns)
+
+
+def from_real(R: ArrayLike, algebra: Algebra) -> FloatArray:
+    """φ⁻¹(R): the inverse of `to_real`, (..., M d, N) -> (..., M, N, d)."""
+    R = as_real(R, "R")
+    if R.ndim < 2 or R.shape[-2] % algebra.dim:
+        raise ValueError(
+            f"`R` must be (..., M d, N) with a number of rows divisible by {algebra.dim} "
+            f"({algebra.name or 'the dimension of the algebra'}), got shape {R.shape}."
+        )
+    *batch, rows, columns = R.shape
+    return np.ascontiguousarray(R.reshape(*batch, rows // algebra.dim, algebra.dim, columns).swapaxes(-1, -2))
+
+
+def left_matrix(A: ArrayLike, algebra: Algebra) -> FloatArray:
+    """Φ_L(A): every number replaced by its matrix of left multiplication, (..., M, L, d) -> (..., d M, d L).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyperelm import algebras, linalg
+    >>> linalg.left_matrix([[[3.0, 4.0]]], algebras.get("complex"))
+    array([[ 3., -4.],
+           [ 4.,  3.]])
+    """
+    A = as_hypercomplex(A, algebra, "A", axes=2)
+    return _spread(A, algebra.table, rows_last=False)
+
+
+def right_matrix(B: ArrayLike, algebra: Algebra) -> FloatArray:
+    """Φ_R(B): every number of Bᵀ replaced by its matrix of right multiplication, (..., L, N, d) -> (..., d N, d L)."""
+    B = as_hypercomplex(B, algebra, "B", axes=2)
+    return _spread(B.swapaxes(-2, -3), algebra.table.swapaxes(0, 1), rows_last=False)
+
+
+def norm(A: ArrayLike) -> Any:
+    """The Frobenius norm of hypercomplex matrices, (..., M, N, d) -> (...)."""
+    A = as_real(A, "A")
+    if A.ndim < 3:
+        raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {A.shape}.")
+    return np.linalg.norm(A.reshape(*A.shape[:-3], -1), axis=-1)
+
+
+def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto") -> FloatArray:
+    """The matrix product AB over an algebra.
+
+    Parameters
+    ----------
+    A : array of shape (..., M, L, d)
+    B : array of shape (..., L, N, d)
+        Leading axes broadcast as in `numpy.matmul`.
+    algebra : Algebra
+    method : {"auto", "left", "right", "blocks"}
+        Through Φ_L(A), through Φ_R(B), or in the blocks of the algebra. "auto" takes the cheapest for the shapes.
+
+    Returns
+    -------
+    array of shape (..., M, N, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyperelm import algebras, linalg
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.standard_normal((2, 3, 4)), rng.standard_normal((3, 5, 4))
+    >>> linalg.matmul(A, B, algebras.get("quaternions")).shape
+    (2, 5, 4)
+    """
+    A, B = as_hypercomplex(A, algebra, "A", axes=2), as_hypercomplex(B, algebra, "B", axes=2)
+    if method not in METHODS:
+        raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    if A.shape[-2] != B.shape[-3]:
+        raise ValueError(
+            f"`B` must have as many rows as `A` has columns, got {A.shape[-2]} columns in shape {A.shape} "
+            f"and {B.shape[-3]} rows in shape {B.shape}."
+        )
+    try:
+        np.broadcast_shapes(A.shape[:-3], B.shape[:-3])
+    except ValueError:
+        raise ValueError(
+            f"`A` and `B` must have leading axes that broadcast, got shapes {A.shape} and {B.shape}."
+        ) from None
+    dtype = np.result_type(A, B)
+    A, B = A.astype(dtype, copy=False), B.astype(dtype, copy=False)
+    if method == "auto":
+        method = _cheapest(A.shape, B.shape, algebra)
+    return {"left": _left, "right": _right, "blocks": _blocks}[method](A, B, algebra)
+
+
+def _spread(A: FloatArray, table: NDArray[np.float64], *, rows_last: bool) -> FloatArray:
+    """The real matrix that has the d x d matrix Σ_i a_i table[i] (`rows_last`) or its transpose for each number a.
+
+    Unit by unit into the zeroed result: tables are sparse, and each of their entries is one strided pass.
+    """
+    *batch, rows, columns, dim = A.shape
+    out = np.zeros((*batch, rows, dim, columns, dim), dtype=A.dtype)
+    for i, j, k in np.argwhere(table):
+        r, c = (j, k) if rows_last else (k, j)
+        out[..., :, r, :, c] += A.dtype.type(table[i, j, k]) * A[..., i]
+    return out.reshape(*batch, rows * dim, columns * dim)
+
+
+def _left(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
+    return from_real(_spread(A, algebra.table, rows_last=False) @ to_real(B), algebra)
+
+
+def _right(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
+    """Φ_R(B)ᵀ, whose rows and columns run as the components of A and of the product do: neither is rearranged."""
+    table = algebra.table.swapaxes(0, 1)
+    product: FloatArray = _flat(A) @ _spread(B, table, rows_last=True)
+    return product.reshape(*product.shape[:-1], B.shape[-2], algebra.dim)
+
+
+def _flat(A: FloatArray) -> FloatArray:
+    return A.reshape(*A.shape[:-2], A.shape[-2] * A.shape[-1])
+
+
+def _blocks(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
+    rows, columns = A.shape[-3], B.shape[-2]
+    batch = np.broadcast_shapes(A.shape[:-3], B.shape[:-3])
+    basis = block_basis(algebra)
+    entries, coordinates = planes(A, basis.entries), planes(B, basis.coordinates)
+    product = np.empty((algebra.dim, *batch, rows, columns), dtype=A.dtype)
+    for block, of_A, of_B in zip(basis.blocks, basis.entry_slices, basis.coordinate_slices):
+        put_coordinates(block_matrix(entries[of_A], block) @ gather(coordinates[of_B], block), product[of_B], block)
+    return from_planes(product, basis.coordinates)
+
+
+@dataclass(frozen=True)
+class BlockBasis:
+    """The linear maps between the components of a number and what it is in all the blocks, as real matrices.
+
+    entries : (d, p), from components to the entries of all B(x), by block, row, column, real and imaginary part
+    coordinates : (d, d), orthogonal, from components to all Eᵀφ(x), by block, row, copy, real and imaginary part
+    """
+
+    blocks: tuple[Block, ...]
+    entries: NDArray[np.float64]
+    coordinates: NDArray[np.float64]
+    entry_slices: tuple[slice, ...]
+    coordinate_slices: tuple[slice, ...]
+
+
+@lru_cache(maxsize=256)
+def block_basis(algebra: Algebra) -> BlockBasis:
+    blocks = decompose(algebra)
+    entries = [_parts(block.matrices, block) for block in blocks]
+    coordinates = [_parts(block.bases.transpose(1, 2, 0), block) for block in blocks]
+    return BlockBasis(
+        blocks=blocks,
+        entries=np.concatenate(entries, axis=1),
+        coordinates=np.concatenate(coordinates, axis=1),
+        entry_slices=_slices(entries),
+        coordinate_slices=_slices(coordinates),
+    )
+
+
+def _parts(array: NDArray[Any], block: Block) -> NDArray[np.float64]:
+    """(d, n, m) real or complex -> (d, n m [2]) real."""
+    parts = np.stack([array.real, array.imag], axis=-1) if block.is_complex else array
+    return parts.reshape(len(parts), -1)
+
+
+def _slices(arrays: list[NDArray[np.float64]]) -> tuple[slice, ...]:
+    ends = np.cumsum([array.shape[1] for array in arrays]).tolist()
+    return tuple(slice(start, end) for start, end in zip([0, *ends], ends))
+
+
+def planes(x: FloatArray, basis: NDArray[np.float64]) -> FloatArray:
+    """The linear functionals in the columns of `basis` of every number, (..., d) -> (p, ...), in one pass."""
+    dim, p = basis.shape
+    image: FloatArray = basis.T.astype(x.dtype) @ x.reshape(-1, dim).T
+    return image.reshape(p, *x.shape[:-1])
+
+
+def from_planes(image: FloatArray, basis: NDArray[np.float64]) -> FloatArray:
+    """The numbers Σ_p image_p basis[:, p], (p, ...) -> (..., d): the inverse of `planes` for an orthogonal basis."""
+    dim, p = basis.shape
+    numbers: FloatArray = image.reshape(p, -1).T @ basis.T.astype(image.dtype)
+    return numbers.reshape(*image.shape[1:], dim)
+
+
+def block_matrix(entries: FloatArray, block: Block) -> NDArray[Any]:
+    """B(A) from its planes of entries, (n n [2], ..., M, L) -> (..., n M, n L), rows and columns of a block outermost."""
+    return _assemble(entries, block, block.size)
+
+
+def gather(coordinates: FloatArray, block: Block) -> NDArray[Any]:
+    """EᵀB of all copies from its planes, (n copies [2], ..., L, N) -> (..., n L, copies N)."""
+    return _assemble(coordinates, block, block.copies)
+
+
+def _assemble(image: FloatArray, block: Block, columns: int) -> NDArray[Any]:
+    """Planes (n columns [2], ..., M, L) side by side in one matrix (..., n M, columns L), real or complex."""
+    *batch, M, L = image.shape[1:]
+    if len(image) == 1:
+        return image[0]
+    dtype = np.result_type(image.dtype, np.complex64) if block.is_complex else image.dtype
+    matrix = np.empty((*batch, block.size, M, columns, L), dtype=dtype)
+    parts = image.reshape(block.size, columns, block.parts, *batch, M, L)
+    for target, part in zip(_real_parts(matrix), np.moveaxis(parts, 2, 0)):
+        target[...] = np.moveaxis(part, (0, 1), (-4, -2))
+    return matrix.reshape(*batch, block.size * M, columns * L)
+
+
+def put_coordinates(matrix: NDArray[Any], image: FloatArray, block: Block) -> None:
+    """The inverse of `gather`: write a matrix (..., n L, copies N) to its planes `image`."""
+    *batch, L, N = image.shape[1:]
+    source = matrix.reshape(*batch, block.size, L, block.copies, N)
+    parts = image.reshape(block.size, block.copies, block.parts, *batch, L, N)
+    for target, part in zip(np.moveaxis(parts, 2, 0), _real_parts(source)):
+        target[...] = np.moveaxis(part, (-4, -2), (0, 1))
+
+
+def _real_parts(array: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    return (array.real, array.imag) if np.iscomplexobj(array) else (array,)
+
+
+# One strided pass over an element costs about as much as this many multiply-adds inside a matrix product.
+_PASS = 20.0
+
+
+def _cheapest(a: tuple[int, ...], b: tuple[int, ...], algebra: Algebra) -> str:
+    """The method with the least multiply-adds and passes through memory for matrices of these shapes."""
+    dim, rows, inner, columns = algebra.dim, a[-3], a[-2], b[-2]
+    batch_a, batch_b = np.prod(a[:-3], dtype=float), np.prod(b[:-3], dtype=float)
+    batch = max(batch_a, batch_b)
+    full = batch * dim * dim * rows * inner * columns
+    units = float(np.count_nonzero(algebra.table))
+    costs = {
+        "right": full + _PASS * batch_b * units * inner * columns,
+        "left": full + _PASS * (batch_a * units * rows * inner + dim * (batch_b * inner + batch * rows) * columns),
+    }
+    products, entries = 0.0, 0.0
+    for block in decompose(algebra):
+        products += block.parts**2 * block.size**2 * block.copies
+        entries += block.parts * block.size**2
+    moved = batch_a * entries * rows * inner + dim * (batch_b * inner + batch * rows) * columns
+    costs["blocks"] = batch * products * rows * inner * columns + _PASS * moved
+    return min(costs, key=lambda method: costs[method])
