@@ -58,8 +58,8 @@ def get(name: str | Algebra) -> Algebra:
     family = _parse_family(name)
     if family is not None:
         return family
-    near = get_close_matches(key, _KEYS, n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(dict.fromkeys(repr(_KEYS[k]) for k in near))}?" if near else ""
+    near = get_close_matches(key, _KEYS, n=1, cutoff=0.6)
+    hint = f" Did you mean {_KEYS[near[0]]!r}?" if near else ""
     raise ValueError(
         f"`algebra` must be a known name, 'R[g1,...,gn]', 'Cl(p,q)' or 'Cl(p,q,r)', got {name!r}.{hint} "
         f"Known names: {', '.join(_CATALOGUE)}."

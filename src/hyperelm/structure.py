@@ -15,7 +15,7 @@ from collections import Counter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import matrix_balance, null_space
+from scipy.linalg import matrix_balance
 
 Table = NDArray[np.float64]
 _TOLERANCE = 1e-7  # relative; a change of basis of condition 1e4 still leaves ten times that margin
@@ -64,8 +64,8 @@ def _simple_summands(table: Table, trace_form: Table) -> list[str]:
 def _generic_central(table: Table) -> Table:
     """Left multiplication by the element of the centre, of several drawn, with the best separated eigenvalues."""
     commutators = (table - table.swapaxes(0, 1)).transpose(1, 2, 0).reshape(-1, len(table))
-    scale = max(np.abs(table).max(), 1.0)
-    centre = null_space(commutators / scale, rcond=_TOLERANCE) if np.any(commutators) else np.eye(len(table))
+    _, values, rows = np.linalg.svd(commutators)
+    centre = rows[values <= _TOLERANCE * np.linalg.norm(table)].T
     rng = np.random.default_rng(0)
     best, best_gap = np.zeros_like(table[0]), -1.0
     for _ in range(20):

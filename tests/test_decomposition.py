@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperelm import Algebra, algebras
+from hyperelm.decomposition import decompose, orthogonal_basis
+
+BLOCKS = {
+    # name: [(size, copies, complex, dimension of the commutant)]
+    "real": [(1, 1, False, 1)],
+    "complex": [(1, 1, True, 2)],
+    "hyperbolic": [(1, 1, False, 1)] * 2,
+    "klein4": [(1, 1, False, 1)] * 4,
+    "R[-1,+1]": [(2, 2, False, 1)],
+    "R[+1,-1]": [(2, 2, False, 1)],
+    "R[+1,+1]": [(2, 2, False, 1)],
+    "tessarines": [(1, 1, True, 2)] * 2,
+    "quaternions": [(2, 1, True, 4)],
+    "paper-Cl(1,1)": [(4, 1, False, 1)],
+    "octonions": [(8, 1, False, 1)],
+    "sedenions": [(16, 1, False, 1)],
+    "biquaternions": [(2, 2, True, 2)],
+    "Cl(0,3)": [(2, 1, True, 4)] * 2,
+    "Cl(4,1)": [(4, 4, True, 2)],
+    "Cl(5,0)": [(4, 2, True, 4)] * 2,
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks(name):
+    blocks = decompose(algebras.get(name))
+    assert [(b.size, b.copies, b.is_complex, b.commutant) for b in blocks] == BLOCKS[name]
+
+
+def check(algebra):
+    """Orthogonal, block-diagonal and with aligned copies to 1e-12, straight from the definition."""
+    blocks = decompose(algebra)
+    basis = orthogonal_basis(blocks)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(algebra.dim), atol=1e-12)
+    scale = np.abs(algebra.table).max(initial=1e-300)
+    for unit, left in enumerate(algebra.left_matrix(np.eye(algebra.dim))):
+        expected = np.zeros_like(left)
+        start = 0
+        for block in blocks:
+            matrix = block.matrices[unit]
+            if block.is_complex:
+                matrix = np.block([[matrix.real, -matrix.imag], [matrix.imag, matrix.real]])
+            for _ in range(block.copies):
+                end = start + len(matrix)
+                expected[start:end, start:end] = matrix
+                start = end
+        np.testing.assert_allclose(basis.T @ left @ basis, expected, atol=1e-12 * scale)
+
+
+def test_orthogonal_and_block_diagonal(algebra):
+    check(algebra)
+
+
+@given(seed=st.integers(0, 2**32 - 1), dim=st.integers(1, 6), integer=st.booleans())
+def test_any_table(seed, dim, integer):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(-1, 2, (dim,) * 3) if integer else rng.standard_normal((dim,) * 3)
+    check(Algebra(table))
+
+
+@pytest.mark.parametrize("name", ["klein4", "R[-1,+1]", "tessarines", "quaternions", "Cl(0,3)", "Cl(3,0)"])
+def test_any_orthogonal_basis_gives_the_same_blocks(name):
+    algebra = algebras.get(name)
+    turn, _ = np.linalg.qr(np.random.default_rng(1).standard_normal((algebra.dim, algebra.dim)))
+    turned = Algebra(np.einsum("ai,bj,ck,ijk->abc", turn, turn, turn, algebra.table, optimize=True))
+    check(turned)
+    kinds = [sorted((b.size, b.copies, b.is_complex, b.commutant) for b in decompose(a)) for a in (algebra, turned)]
+    assert kinds[0] == kinds[1]
+
+
+def test_zero_table_and_large_ones():
+    check(Algebra(np.zeros((3, 3, 3))))
+    for name in ("R[-1,-1,-1,-1,-1]", "Cl(4,1)", "Cl(2,2,1)"):
+        check(algebras.get(name))
+
+
+def test_deterministic():
+    first = decompose(algebras.get("Cl(4,1)"))
+    decompose.cache_clear()
+    for a, b in zip(first, decompose(algebras.get("Cl(4,1)"))):
+        assert np.array_equal(a.matrices, b.matrices)
+        assert np.array_equal(a.bases, b.bases)
