@@ -1,0 +1,208 @@
+"""One block's least-squares problem, summarised.
+
+A block of the algebra turns the rows into a real or complex problem min ‖Ax - t‖² + λ‖x‖² with K unknowns and R
+right-hand sides. An accumulator keeps of it either AᴴA and Aᴴt or, from A = QR, the factor R and Qᴴt. With the
+singular value decomposition A = U diag(σ) Vᴴ, that both of them give, and z = Uᴴt,
+
+    x_λ = V diag(σ/(σ²+λ)) z,                     ‖t‖² - ‖A x_λ - t‖² = Σ |z_k|² (1 - (λ/(σ_k²+λ))²).
+
+Some unknowns may be *free* of the penalty (the bias). They are projected out, which leaves a smaller problem of the
+same kind, and follow from the others at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+Array = NDArray[Any]
+Factor = tuple[Array, bool]
+
+
+class Problem(Protocol):
+    """What `solve` asks of a summary; `multiplicity` counts how often its singular values are those of Φ_L."""
+
+    @property
+    def multiplicity(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def floor(self) -> float: ...
+    def singular_values(self) -> NDArray[np.float64]: ...
+    def spectral(self) -> Spectral: ...
+    def without(self, free: NDArray[np.intp]) -> Reduced: ...
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A problem from which free unknowns were projected out, the way back, and the part of ‖t‖² they explain."""
+
+    problem: Any
+    restore: Callable[[Array], Array]
+    explained: float
+
+
+@dataclass(frozen=True)
+class Spectral:
+    """σ (K), V (K, K) and z (K, R) of one block, σ descending."""
+
+    sigma: Array
+    V: Array
+    z: Array
+    multiplicity: int
+
+    def solution(self, ridge: float, cutoff: float) -> Array:
+        """x_λ, without the singular values up to `cutoff`."""
+        kept = self.sigma > cutoff
+        sigma = self.sigma[kept]
+        # σ/(σ²+λ) as 1/(σ+λ/σ): squares of tiny singular values would underflow.
+        solution: Array = self.V[:, kept] @ (self.z[kept] / (sigma + ridge / sigma)[:, None])
+        return solution
+
+    def energies(self) -> NDArray[np.float64]:
+        """|z_k|², summed over the right-hand sides."""
+        return np.asarray(np.sum(np.abs(self.z) ** 2, axis=1, dtype=np.float64))
+
+    def shrinkage(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """λ/(σ²+λ) for every ridge and singular value, (ridges, K)."""
+        return np.asarray(ridges[:, None] / (np.asarray(self.sigma, np.float64) ** 2 + ridges[:, None]))
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """AᴴA (K, K) and Aᴴt (K, R)."""
+
+    gram: Array
+    cross: Array
+    multiplicity: int
+
+    @property
+    def size(self) -> int:
+        return len(self.gram)
+
+    @property
+    def floor(self) -> float:
+        """The smallest ridge, relative to the largest eigenvalue, that rounding in the sums lets one see."""
+        return float(4 * self.size * np.finfo(self.gram.dtype).eps)
+
+    def singular_values(self) -> NDArray[np.float64]:
+        values = linalg.eigvalsh(self.gram, check_finite=False)[::-1]
+        return np.asarray(np.sqrt(np.maximum(values, 0)), dtype=np.float64)
+
+    def spectral(self) -> Spectral:
+        values, vectors = linalg.eigh(self.gram, driver="evd", check_finite=False)
+        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+        sigma = np.sqrt(values)
+        seen = values > values[0] * np.finfo(values.dtype).eps * self.size
+        z = np.zeros_like(self.cross)
+        z[seen] = (vectors[:, seen].conj().T @ self.cross) / sigma[seen, None]
+        return Spectral(np.where(seen, sigma, 0), vectors, z, self.multiplicity)
+
+    def without(self, free: NDArray[np.intp]) -> Reduced:
+        """The Schur complement on the penalised unknowns."""
+        kept = np.setdiff1d(np.arange(self.size), free)
+        inverse = linalg.pinvh(self.gram[np.ix_(free, free)], check_finite=False)
+        coupling = self.gram[np.ix_(free, kept)]
+        weights = inverse @ coupling
+        cross_free = self.cross[free]
+        gram = self.gram[np.ix_(kept, kept)]
+        gram -= coupling.conj().T @ weights
+        cross = self.cross[kept]
+        cross -= weights.conj().T @ cross_free
+
+        def restore(x: Array) -> Array:
+            return _interleave(x, inverse @ cross_free - weights @ x, kept, free)
+
+        explained = float(np.vdot(cross_free, inverse @ cross_free).real)
+        return Reduced(NormalEquations(gram, cross, self.multiplicity), restore, explained)
+
+    def cholesky(self, ridge: float) -> Factor | None:
+        """The triangular factor of AᴴA + λ, or None where that is not positive definite to rounding."""
+        matrix = np.array(self.gram, order="F")
+        matrix.flat[:: self.size + 1] += ridge
+        try:
+            factor: Factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return None
+        return factor
+
+    def extreme_values(self, factor: Factor | None) -> tuple[float, float]:
+        """Estimates of the largest and the smallest singular value of A, given the Cholesky factor of AᴴA.
+
+        By Lanczos' method for AᴴA and for its inverse: a few per cent for a few products.
+        """
+        largest = np.sqrt(lanczos(lambda v: self.gram @ v, self.gram))
+        if factor is None:
+            return float(largest), 0.0
+        inverse = lanczos(lambda v: np.asarray(linalg.cho_solve(factor, v, check_finite=False)), self.gram)
+        return float(largest), float(1 / np.sqrt(inverse))
+
+
+@dataclass(frozen=True)
+class Triangular:
+    """R (K, K) and Qᴴt (K, R)."""
+
+    R: Array
+    qt: Array
+    multiplicity: int
+
+    @property
+    def size(self) -> int:
+        return self.R.shape[1]
+
+    @property
+    def floor(self) -> float:
+        return float((4 * self.size * np.finfo(self.R.dtype).eps) ** 2)
+
+    def singular_values(self) -> NDArray[np.float64]:
+        return np.asarray(linalg.svdvals(self.R, check_finite=False), dtype=np.float64)
+
+    def spectral(self) -> Spectral:
+        u, sigma, vh = linalg.svd(self.R, full_matrices=False, check_finite=False)
+        return Spectral(sigma, vh.conj().T, u.conj().T @ self.qt, self.multiplicity)
+
+    def without(self, free: NDArray[np.intp]) -> Reduced:
+        """Triangularised again with the free unknowns first: the trailing part is the problem without them."""
+        kept = np.setdiff1d(np.arange(self.size), free)
+        q, r = linalg.qr(self.R[:, np.concatenate([free, kept])], mode="economic", check_finite=False)
+        qt = q.conj().T @ self.qt
+        n = len(free)
+
+        def restore(x: Array) -> Array:
+            rest = qt[:n] - r[:n, n:] @ x
+            return _interleave(x, np.linalg.lstsq(r[:n, :n], rest, rcond=None)[0], kept, free)
+
+        explained = float(np.linalg.norm(qt[:n]) ** 2)
+        return Reduced(Triangular(r[n:, n:], qt[n:], self.multiplicity), restore, explained)
+
+
+def _interleave(penalised: Array, free: Array, kept: NDArray[np.intp], at: NDArray[np.intp]) -> Array:
+    x = np.empty((len(kept) + len(at), penalised.shape[1]), dtype=penalised.dtype)
+    x[kept], x[at] = penalised, free
+    return x
+
+
+def lanczos(apply: Callable[[Array], Array], like: Array, steps: int = 16) -> float:
+    """The largest eigenvalue of a positive matrix given by its products, from below, to a few per cent."""
+    rng = np.random.default_rng(0)
+    v = rng.standard_normal(len(like)).astype(like.dtype)
+    basis: list[Array] = [v / np.linalg.norm(v)]
+    diagonal: list[float] = []
+    beside: list[float] = []
+    for _ in range(min(steps, len(like))):
+        w = apply(basis[-1])
+        diagonal.append(float(np.vdot(basis[-1], w).real))
+        for q in basis:  # full reorthogonalisation: the basis is tiny, and without it copies appear
+            w = w - np.vdot(q, w) * q
+        length = float(np.linalg.norm(w))
+        if not length > 1e-6 * abs(diagonal[-1]):
+            break
+        beside.append(length)
+        basis.append(w / length)
+    values = linalg.eigvalsh_tridiagonal(np.array(diagonal), np.array(beside[: len(diagonal) - 1]))
+    return float(values[-1])

@@ -1,0 +1,86 @@
+"""Sequential QR: A = QR of all rows seen, one row block after another, in memory that does not grow with them.
+
+For every block of the algebra the state is the triangular factor R and QᴴT; new rows are folded in by
+
+    [R; B(H)] = Q' [R'; 0],        Q'ᴴ [QᴴT; EᵀT] = [new QᴴT; tail],
+
+where LAPACK's tpqrt uses that R is triangular. ‖tail‖² is what no X can explain. An SVD of R then has the accuracy
+of one of all the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from hyperelm._validation import FloatArray
+from hyperelm.algebra import Algebra
+from hyperelm.products import block_basis, block_matrix, gather, planes
+from hyperelm.solvers.problem import Array, Triangular
+from hyperelm.solvers.rows import add_counts, check_rows, count_in, scaled
+
+_PANEL = 64  # columns that LAPACK factors at a time
+
+
+class QR:
+    """Accumulator of the triangular factors of every block.
+
+    Parameters
+    ----------
+    algebra : Algebra
+    unknowns, targets : int
+        L and N.
+    dtype : float32 or float64
+    """
+
+    method = "qr"
+
+    def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
+        self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
+        self.rows, self.weight, self.square, self.tail = 0, 0.0, 0.0, 0.0
+        self.dtype = np.dtype(dtype)
+        self._factors: list[tuple[Array, Array]] = []
+        for block in block_basis(algebra).blocks:
+            kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
+            K = block.size * unknowns
+            self._factors.append((np.zeros((K, K), kind, order="F"), np.zeros((K, block.copies * targets), kind, order="F")))
+
+    def update(self, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None = None) -> None:
+        """Take in rows H, (m, L, d), with their targets T, (m, N, d)."""
+        H, T, weight = check_rows(H, T, sample_weight, self)
+        basis = block_basis(self.algebra)
+        entries = planes(scaled(H, weight), basis.entries)
+        coordinates = planes(scaled(T, weight), basis.coordinates)
+        for n, block in enumerate(basis.blocks):
+            A = block_matrix(entries[basis.entry_slices[n]], block)
+            t = gather(coordinates[basis.coordinate_slices[n]], block)
+            self._fold(n, A, t)
+        count_in(self, T, weight)
+
+    def merge(self, other: QR) -> None:
+        """Take in the rows that `other` has seen."""
+        add_counts(self, other)
+        for n, (R, qt) in enumerate(other._factors):
+            self._fold(n, R, qt)
+        self.tail += other.tail
+
+    def _fold(self, n: int, A: Array, t: Array) -> None:
+        R, qt = self._factors[n]
+        if 0 in A.shape:
+            self.tail += float(np.linalg.norm(t) ** 2)
+            return
+        tpqrt, tpmqrt = lapack.get_lapack_funcs(("tpqrt", "tpmqrt"), (R,))
+        R, reflectors, t_factor, info = tpqrt(0, min(_PANEL, len(R)), R, A, overwrite_a=True)
+        assert info == 0, info
+        adjoint = "C" if np.iscomplexobj(R) else "T"
+        qt, tail, info = tpmqrt(0, reflectors, t_factor, qt, t, trans=adjoint, overwrite_a=True)
+        assert info == 0, info
+        self._factors[n] = (R, qt)
+        self.tail += float(np.linalg.norm(tail) ** 2)
+
+    def problems(self) -> Sequence[Triangular]:
+        blocks = block_basis(self.algebra).blocks
+        return [Triangular(np.triu(R), qt, b.parts * b.copies) for b, (R, qt) in zip(blocks, self._factors)]
