@@ -36,6 +36,7 @@ class Problem(Protocol):
     def singular_values(self) -> NDArray[np.float64]: ...
     def spectral(self) -> Spectral: ...
     def without(self, free: NDArray[np.intp]) -> Reduced: ...
+    def inverse_root(self, ridge: float, free: NDArray[np.intp]) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,14 @@ class NormalEquations:
         explained = float(np.vdot(cross_free, inverse @ cross_free).real)
         return Reduced(NormalEquations(gram, cross, self.multiplicity), restore, explained)
 
+    def inverse_root(self, ridge: float, free: NDArray[np.intp]) -> Array:
+        """W with WWᴴ = (AᴴA + λD)⁻¹, D zero on the free unknowns; the pseudoinverse where that is singular."""
+        matrix = self.gram + np.diag(_penalties(self.size, ridge, free).astype(self.gram.dtype))
+        values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
+        seen = values > np.abs(values).max(initial=0) * self.size * np.finfo(values.dtype).eps
+        root: Array = vectors[:, seen] / np.sqrt(values[seen])
+        return root
+
     def cholesky(self, ridge: float) -> Factor | None:
         """The triangular factor of AᴴA + λ, or None where that is not positive definite to rounding."""
         matrix = np.array(self.gram, order="F")
@@ -179,6 +188,20 @@ class Triangular:
 
         explained = float(np.linalg.norm(qt[:n]) ** 2)
         return Reduced(Triangular(r[n:, n:], qt[n:], self.multiplicity), restore, explained)
+
+
+    def inverse_root(self, ridge: float, free: NDArray[np.intp]) -> Array:
+        penalties = np.diag(np.sqrt(_penalties(self.size, ridge, free))).astype(self.R.dtype)
+        _, sigma, vh = linalg.svd(np.concatenate([self.R, penalties]), full_matrices=False, check_finite=False)
+        seen = sigma > sigma.max(initial=0) * self.size * np.finfo(sigma.dtype).eps
+        root: Array = vh[seen].conj().T / sigma[seen]
+        return root
+
+
+def _penalties(size: int, ridge: float, free: NDArray[np.intp]) -> NDArray[np.float64]:
+    penalties = np.full(size, float(ridge))
+    penalties[free] = 0
+    return penalties
 
 
 def _interleave(penalised: Array, free: Array, kept: NDArray[np.intp], at: NDArray[np.intp]) -> Array:

@@ -19,52 +19,36 @@ from scipy.linalg import lapack
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, block_matrix, gather, planes
+from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, Triangular
-from hyperelm.solvers.rows import add_counts, check_rows, count_in, scaled
 
 _PANEL = 64  # columns that LAPACK factors at a time
 
 
-class QR:
-    """Accumulator of the triangular factors of every block.
-
-    Parameters
-    ----------
-    algebra : Algebra
-    unknowns, targets : int
-        L and N.
-    dtype : float32 or float64
-    """
+class QR(Accumulator):
+    """Accumulator of the triangular factors of every block."""
 
     method = "qr"
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
-        self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
-        self.rows, self.weight, self.square, self.tail = 0, 0.0, 0.0, 0.0
-        self.dtype = np.dtype(dtype)
+        super().__init__(algebra, unknowns, targets, dtype)
+        self.tail = 0.0
         self._factors: list[tuple[Array, Array]] = []
         for block in block_basis(algebra).blocks:
+            K, R = block.size * unknowns, block.copies * targets
             kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
-            K = block.size * unknowns
-            self._factors.append((np.zeros((K, K), kind, order="F"), np.zeros((K, block.copies * targets), kind, order="F")))
+            self._factors.append((np.zeros((K, K), kind, order="F"), np.zeros((K, R), kind, order="F")))
 
-    def update(self, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None = None) -> None:
-        """Take in rows H, (m, L, d), with their targets T, (m, N, d)."""
-        H, T, weight = check_rows(H, T, sample_weight, self)
+    def _add(self, H: FloatArray, T: FloatArray) -> None:
         basis = block_basis(self.algebra)
-        entries = planes(scaled(H, weight), basis.entries)
-        coordinates = planes(scaled(T, weight), basis.coordinates)
+        entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
         for n, block in enumerate(basis.blocks):
             A = block_matrix(entries[basis.entry_slices[n]], block)
-            t = gather(coordinates[basis.coordinate_slices[n]], block)
-            self._fold(n, A, t)
-        count_in(self, T, weight)
+            self._fold(n, A, gather(coordinates[basis.coordinate_slices[n]], block))
 
-    def merge(self, other: QR) -> None:
-        """Take in the rows that `other` has seen."""
-        add_counts(self, other)
+    def _merge(self, other: QR) -> None:
         for n, (R, qt) in enumerate(other._factors):
-            self._fold(n, R, qt)
+            self._fold(n, np.triu(R), qt)
         self.tail += other.tail
 
     def _fold(self, n: int, A: Array, t: Array) -> None:

@@ -7,15 +7,56 @@ against it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
-from hyperelm.products import left_matrix, to_real
-from hyperelm.solvers.problem import Triangular
-from hyperelm.solvers.rows import add_counts, check_rows, count_in, scaled
+from hyperelm.products import from_real, left_matrix, to_real
+from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.problem import Array, Problem, Triangular
+from hyperelm.solvers.solve import Solution, solve
 
 
-class SVD:
-    """All the rows, kept as they came; the same questions as of an accumulator."""
+def svd(
+    A: FloatArray,
+    B: FloatArray,
+    algebra: Algebra,
+    *,
+    ridge: float | str = 0.0,
+    sample_weight: FloatArray | None = None,
+    free: Sequence[int] = (),
+    rtol: float | None = None,
+) -> Solution:
+    """The solution X, (L, N, d), of AX ≈ B for A, (M, L, d), and B, (M, N, d); arguments as in `solve`."""
+    rows = _AllRows(algebra, A.shape[1], B.shape[1], np.result_type(A, B))
+    rows.update(A, B, sample_weight)
+    return solve(rows, ridge, free=free, rtol=rtol)
+
+
+class _AllRows(Accumulator):
+    """The real matrices Φ_L(A) and φ(B) themselves, as one problem."""
+
+    method = "svd"
+
+    def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any) -> None:
+        super().__init__(algebra, unknowns, targets, dtype)
+        self._parts: list[tuple[Array, Array]] = []
+
+    def _add(self, H: FloatArray, T: FloatArray) -> None:
+        self._parts.append((left_matrix(H, self.algebra), to_real(T)))
+
+    def _merge(self, other: _AllRows) -> None:
+        self._parts += other._parts
+
+    def problems(self) -> list[Triangular]:
+        A, t = (np.concatenate(part) for part in zip(*self._parts))
+        return [Triangular(A, t, 1)]
+
+    def numbers(self, xs: Sequence[Array]) -> FloatArray:
+        return from_real(xs[0], self.algebra)
+
+    def unknowns_of(self, rows: NDArray[np.intp], problem: Problem) -> NDArray[np.intp]:
+        return (self.algebra.dim * rows[:, None] + np.arange(self.algebra.dim)).ravel()

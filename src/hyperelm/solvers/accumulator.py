@@ -1,0 +1,143 @@
+"""What all accumulators share: rows are checked before anything changes, weighted, counted, and merged.
+
+An accumulator summarises the rows (H, T) of a least-squares problem HX ≈ T in a state whose size does not depend
+on their number. `update` takes in a row block, `merge` what another accumulator has seen; rows may arrive in any
+order and grouping.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm._validation import FloatArray, as_hypercomplex
+from hyperelm.algebra import Algebra
+from hyperelm.products import block_basis, from_planes, put_coordinates
+from hyperelm.solvers.problem import Array, Problem
+
+
+class Accumulator(ABC):
+    """A summary of rows H, (m, L, d), with targets T, (m, N, d).
+
+    Parameters
+    ----------
+    algebra : Algebra
+    unknowns, targets : int
+        L and N.
+    dtype : float32 or float64
+
+    Attributes
+    ----------
+    rows : int
+        The number M of rows seen.
+    weight, square : float
+        Σw and Σ w‖t‖² over them.
+    tail : float or None
+        The part of `square` that no X explains, where the accumulator keeps it.
+    """
+
+    method: str
+
+    def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
+        self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.rows, self.weight, self.square = 0, 0.0, 0.0
+        self.tail: float | None = None
+
+    def update(self, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None = None) -> None:
+        """Take in a row block."""
+        H, T = self._checked(H, self.unknowns, "H"), self._checked(T, self.targets, "T")
+        if len(H) != len(T):
+            raise ValueError(f"`H` and `T` must have the same number of rows, got {len(H)} and {len(T)}.")
+        weight = check_weight(sample_weight, len(H), self.dtype)
+        if weight is not None:
+            roots = np.sqrt(weight)[:, None, None]
+            H, T = H * roots, T * roots
+        self._add(H, T)
+        self.rows += len(H)
+        self.weight += len(H) if weight is None else float(weight.sum(dtype=np.float64))
+        self.square += sum_of_squares(T)
+
+    def merge(self, other: Accumulator) -> None:
+        """Take in the rows that `other` has seen."""
+        if type(self) is not type(other) or self._kind() != other._kind():
+            raise ValueError(
+                "`other` must summarise rows of the same algebra, sizes and precision in the same way, "
+                f"got {other!r} for {self!r}."
+            )
+        self._merge(other)
+        self.rows += other.rows
+        self.weight += other.weight
+        self.square += other.square
+
+    @abstractmethod
+    def _add(self, H: FloatArray, T: FloatArray) -> None: ...
+
+    @abstractmethod
+    def _merge(self, other: Any) -> None: ...
+
+    @abstractmethod
+    def problems(self) -> Sequence[Problem]:
+        """The least-squares problem of every block of the algebra."""
+
+    def numbers(self, xs: Sequence[Array]) -> FloatArray:
+        """The unknowns of all blocks as hypercomplex numbers X, (L, N, d)."""
+        basis = block_basis(self.algebra)
+        image = np.empty((self.algebra.dim, self.unknowns, self.targets), dtype=self.dtype)
+        for x, at, block in zip(xs, basis.coordinate_slices, basis.blocks):
+            put_coordinates(x, image[at], block)
+        return from_planes(image, basis.coordinates)
+
+    def unknowns_of(self, rows: NDArray[np.intp], problem: Problem) -> NDArray[np.intp]:
+        """The unknowns of a block that make up the given rows of X; a block has its own rows outermost."""
+        within = self.unknowns * np.arange(problem.size // max(self.unknowns, 1))
+        return (within[:, None] + rows).ravel()
+
+    def _kind(self) -> tuple[Any, ...]:
+        return self.algebra, self.unknowns, self.targets, self.dtype
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.algebra.name or self.algebra.dim}, unknowns={self.unknowns}, "
+            f"targets={self.targets}, dtype={self.dtype}, rows={self.rows})"
+        )
+
+    def _checked(self, array: Any, columns: int, name: str) -> FloatArray:
+        array = as_hypercomplex(array, self.algebra, name, axes=2)
+        if array.ndim != 3 or array.shape[1] != columns:
+            raise ValueError(f"`{name}` must have shape (rows, {columns}, {self.algebra.dim}), got {array.shape}.")
+        check_finite(array, name, self.rows)
+        return np.asarray(array, dtype=self.dtype)
+
+
+def check_finite(array: FloatArray, name: str, before: int = 0) -> None:
+    """Refuse NaN and infinity, naming the row, counted from `before`. A finite sum is proof enough, and cheap."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(array)):
+            return
+    bad = ~np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
+    if bad.any():
+        row = int(np.argmax(bad))
+        value = array[row][~np.isfinite(array[row])][0]
+        raise ValueError(f"`{name}` must be finite, got {value} in row {before + row}. Remove or impute such rows.")
+
+
+def check_weight(sample_weight: Any, rows: int, dtype: np.dtype[Any]) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=dtype)
+    if weight.shape != (rows,):
+        raise ValueError(f"`sample_weight` must have one weight for each of the {rows} rows, got shape {weight.shape}.")
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise ValueError("`sample_weight` must be finite and not negative.")
+    return weight
+
+
+def sum_of_squares(array: FloatArray) -> float:
+    """Σ x², in one pass and without a copy for arrays in C order."""
+    flat = array.ravel()
+    return float(np.dot(flat, flat))
