@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 def best_times(jobs: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
     """Seconds of the fastest of `repeats` calls of each job, all jobs called once in each round."""
     times = {name: float("inf") for name in jobs}
-    for name, job in jobs.items():
+    for job in jobs.values():
         job()  # warm up: caches, lazy imports, first touch of memory
     for _ in range(repeats):
         for name, job in jobs.items():

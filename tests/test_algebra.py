@@ -270,17 +270,33 @@ def test_reads_well():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Algebra(np.ones((2, 2, 3))), ValueError, r"`table` must have shape \(d, d, d\).*got \(2, 2, 3\)"),
+        (
+            lambda: Algebra(np.ones((2, 2, 3))),
+            ValueError,
+            r"`table` must have shape \(d, d, d\).*got \(2, 2, 3\)",
+        ),
         (lambda: Algebra(np.ones((2, 2))), ValueError, r"`table` must have shape \(d, d, d\)"),
         (lambda: Algebra(np.ones((0, 0, 0))), ValueError, r"with d >= 1, got \(0, 0, 0\)"),
-        (lambda: Algebra(np.full((1, 1, 1), np.nan)), ValueError, r"`table` must be finite, got nan at \(0, 0, 0\)"),
+        (
+            lambda: Algebra(np.full((1, 1, 1), np.nan)),
+            ValueError,
+            r"`table` must be finite, got nan at \(0, 0, 0\)",
+        ),
         (lambda: Algebra(np.full((1, 1, 1), np.inf)), ValueError, "`table` must be finite, got inf"),
-        (lambda: Algebra(np.ones((1, 1, 1), dtype=complex)), TypeError, "real structure constants, got dtype complex"),
+        (
+            lambda: Algebra(np.ones((1, 1, 1), dtype=complex)),
+            TypeError,
+            "real structure constants, got dtype complex",
+        ),
         (lambda: Algebra([["-1"]]), TypeError, "Use Algebra.from_table"),
         (lambda: Algebra(np.ones((2, 2, 2)), units=["a", "b", "c"]), ValueError, "`units` must name 2 units"),
         (lambda: Algebra(np.ones((2, 2, 2)), units=["a", "a"]), ValueError, "`units` must be different"),
         (lambda: Algebra(np.ones((2, 2, 2)), units="i"), TypeError, "`units` must be a sequence of names"),
-        (lambda: Algebra.from_table([["-q"]], units=["i"]), ValueError, r"`rows` at \(i, i\): cannot read '-q'"),
+        (
+            lambda: Algebra.from_table([["-q"]], units=["i"]),
+            ValueError,
+            r"`rows` at \(i, i\): cannot read '-q'",
+        ),
         (lambda: Algebra.from_table([["i j"]], units=["i"]), ValueError, "cannot read 'i j' at ' j'"),
         (lambda: Algebra.from_table([[""]], units=["i"]), ValueError, "must not be empty; write '0'"),
         (lambda: Algebra.from_table([["nan"]], units=["i"]), ValueError, "cannot read 'nan'"),
@@ -288,9 +304,17 @@ def test_reads_well():
         (lambda: Algebra.from_table([[None]], units=["i"]), TypeError, "must be a string or a real number"),
         (lambda: Algebra.from_table([["1", "k"]]), ValueError, r"`rows` must be 3 x 3 .* or 4 x 4"),
         (lambda: Algebra.from_table(["-1 k"]), TypeError, "sequence of sequences"),
-        (lambda: algebras.get("complex").multiply([1, 2, 3], [1, 2]), ValueError, r"`x` must have a last axis of length 2 \(complex\), got shape \(3,\)"),
+        (
+            lambda: algebras.get("complex").multiply([1, 2, 3], [1, 2]),
+            ValueError,
+            r"`x` must have a last axis of length 2 \(complex\), got shape \(3,\)",
+        ),
         (lambda: algebras.get("complex").multiply([1, 2], 1.0), ValueError, r"`y` must have a last axis"),
-        (lambda: algebras.get("complex").norm([1j, 2]), TypeError, r"`x` must be real, got dtype complex128.*np.stack"),
+        (
+            lambda: algebras.get("complex").norm([1j, 2]),
+            TypeError,
+            r"`x` must be real, got dtype complex128.*np.stack",
+        ),
         (lambda: algebras.get("complex").norm(["a", "b"]), TypeError, "array of real numbers"),
     ],
 )

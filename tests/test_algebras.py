@@ -29,7 +29,17 @@ def test_the_tables_of_the_paper(name):
 
 def test_catalogue():
     assert algebras.names() == [
-        *("real", "complex", "hyperbolic", "dual", "quaternions", "R[-1,+1]", "R[+1,-1]", "R[+1,+1]", "tessarines"),
+        *(
+            "real",
+            "complex",
+            "hyperbolic",
+            "dual",
+            "quaternions",
+            "R[-1,+1]",
+            "R[+1,-1]",
+            "R[+1,+1]",
+            "tessarines",
+        ),
         *("klein4", "Cl(1,1)", "Cl(2,0)", "paper-Cl(1,1)", "octonions", "split-octonions", "sedenions"),
         *("dual-quaternions", "biquaternions"),
     ]
@@ -66,7 +76,8 @@ def test_clifford_against_the_clifford_package(p, q):
 
 
 @pytest.mark.parametrize(
-    ("name", "order"), [("complex", 1), ("quaternions", 2), ("octonions", 3), ("sedenions", 4), ("R[-1,-1,-1,-1,-1]", 5)]
+    ("name", "order"),
+    [("complex", 1), ("quaternions", 2), ("octonions", 3), ("sedenions", 4), ("R[-1,-1,-1,-1,-1]", 5)],
 )
 def test_cayley_dickson_against_the_hypercomplex_package(name, order):
     number = hypercomplex.cayley_dickson_construction(hypercomplex.reals(float))
@@ -78,9 +89,7 @@ def test_cayley_dickson_against_the_hypercomplex_package(name, order):
     theirs = np.array([[_components(number(*a) * number(*b), algebra.dim) for b in units] for a in units])
     assert np.array_equal(algebra.table, theirs)
     x, y = np.random.default_rng(order).standard_normal((2, algebra.dim))
-    np.testing.assert_allclose(
-        algebra.multiply(x, y), _components(number(*x) * number(*y), algebra.dim), atol=1e-12
-    )
+    np.testing.assert_allclose(algebra.multiply(x, y), _components(number(*x) * number(*y), algebra.dim), atol=1e-12)
 
 
 def _components(number, dim):
@@ -121,8 +130,16 @@ def test_families_parse():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: algebras.get("quaternoins"), ValueError, "got 'quaternoins'. Did you mean 'quaternions'\\? Known"),
-        (lambda: algebras.get("nothing like it"), ValueError, "must be a known name.*Known names: real, complex"),
+        (
+            lambda: algebras.get("quaternoins"),
+            ValueError,
+            "got 'quaternoins'. Did you mean 'quaternions'\\? Known",
+        ),
+        (
+            lambda: algebras.get("nothing like it"),
+            ValueError,
+            "must be a known name.*Known names: real, complex",
+        ),
         (lambda: algebras.get(3), TypeError, "`algebra` must be a name or an Algebra, got 3 of type int"),
         (lambda: algebras.get("R[a]"), ValueError, "must hold real numbers, as in 'R\\[-1,\\+1\\]'"),
         (lambda: algebras.get("R[]"), ValueError, "must hold real numbers"),

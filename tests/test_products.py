@@ -15,8 +15,8 @@ def product_by_definition(A, B, algebra):
     C = np.zeros((*A.shape[:1], B.shape[1], algebra.dim))
     for i in range(A.shape[0]):
         for j in range(B.shape[1]):
-            for l in range(A.shape[1]):
-                C[i, j] += algebra.multiply(A[i, l], B[l, j])
+            for n in range(A.shape[1]):
+                C[i, j] += algebra.multiply(A[i, n], B[n, j])
     return C
 
 
@@ -88,7 +88,12 @@ def test_precision_layout_and_inputs_are_kept(algebra, method, dtype):
     np.testing.assert_allclose(C, product_by_definition(A, B, algebra), rtol=0, atol=200 * np.finfo(dtype).eps)
     assert np.array_equal(A, before[0])
     assert np.array_equal(B, before[1])
-    for real in (linalg.to_real(A), linalg.left_matrix(A, algebra), linalg.right_matrix(A, algebra), linalg.norm(A)):
+    for real in (
+        linalg.to_real(A),
+        linalg.left_matrix(A, algebra),
+        linalg.right_matrix(A, algebra),
+        linalg.norm(A),
+    ):
         assert real.dtype == dtype
 
 
@@ -120,13 +125,41 @@ H = algebras.get("quaternions")
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: linalg.matmul(np.ones((2, 3, 3)), np.ones((3, 2, 4)), H), ValueError, r"`A` must have a last axis of length 4 \(quaternions\), got shape \(2, 3, 3\)"),
-        (lambda: linalg.matmul(np.ones((2, 3, 4)), np.ones((2, 2, 4)), H), ValueError, r"`B` must have as many rows as `A` has columns, got 3 columns in shape \(2, 3, 4\) and 2 rows"),
-        (lambda: linalg.matmul(np.ones((3, 4)), np.ones((3, 2, 4)), H), ValueError, r"`A` must have at least 3 axes, \(rows, columns, 4\)"),
-        (lambda: linalg.matmul(np.ones((2, 3, 4)) * 1j, np.ones((3, 2, 4)), H), TypeError, "`A` must be real, got dtype complex128"),
-        (lambda: linalg.matmul(np.ones((2, 3, 4)), np.ones((3, 2, 4)), H, method="fast"), ValueError, "`method` must be one of 'auto', 'left', 'right', 'blocks', got 'fast'"),
-        (lambda: linalg.matmul(np.ones((5, 2, 3, 4)), np.ones((4, 3, 2, 4)), H), ValueError, "leading axes that broadcast"),
-        (lambda: linalg.from_real(np.ones((6, 2)), H), ValueError, r"divisible by 4 \(quaternions\), got shape \(6, 2\)"),
+        (
+            lambda: linalg.matmul(np.ones((2, 3, 3)), np.ones((3, 2, 4)), H),
+            ValueError,
+            r"`A` must have a last axis of length 4 \(quaternions\), got shape \(2, 3, 3\)",
+        ),
+        (
+            lambda: linalg.matmul(np.ones((2, 3, 4)), np.ones((2, 2, 4)), H),
+            ValueError,
+            r"`B` must have as many rows as `A` has columns, got 3 columns in shape \(2, 3, 4\) and 2 rows",
+        ),
+        (
+            lambda: linalg.matmul(np.ones((3, 4)), np.ones((3, 2, 4)), H),
+            ValueError,
+            r"`A` must have at least 3 axes, \(rows, columns, 4\)",
+        ),
+        (
+            lambda: linalg.matmul(np.ones((2, 3, 4)) * 1j, np.ones((3, 2, 4)), H),
+            TypeError,
+            "`A` must be real, got dtype complex128",
+        ),
+        (
+            lambda: linalg.matmul(np.ones((2, 3, 4)), np.ones((3, 2, 4)), H, method="fast"),
+            ValueError,
+            "`method` must be one of 'auto', 'left', 'right', 'blocks', got 'fast'",
+        ),
+        (
+            lambda: linalg.matmul(np.ones((5, 2, 3, 4)), np.ones((4, 3, 2, 4)), H),
+            ValueError,
+            "leading axes that broadcast",
+        ),
+        (
+            lambda: linalg.from_real(np.ones((6, 2)), H),
+            ValueError,
+            r"divisible by 4 \(quaternions\), got shape \(6, 2\)",
+        ),
         (lambda: linalg.to_real(np.ones((6, 2))), ValueError, "`A` must have at least 3 axes"),
         (lambda: linalg.left_matrix(np.ones((6, 4)), H), ValueError, "`A` must have at least 3 axes"),
         (lambda: linalg.norm(np.ones(4)), ValueError, "`A` must have at least 3 axes"),

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from hyperelm.algebra import Algebra
-
 FloatArray = NDArray[np.floating[Any]]
+
+
+class HasDimension(Protocol):
+    """What a check needs of an algebra."""
+
+    @property
+    def dim(self) -> int: ...
+    @property
+    def name(self) -> str: ...
 
 
 def as_real(array: Any, name: str) -> FloatArray:
@@ -28,7 +34,7 @@ def as_real(array: Any, name: str) -> FloatArray:
     return array.astype(np.float64)
 
 
-def as_hypercomplex(array: Any, algebra: Algebra, name: str, axes: int = 0) -> FloatArray:
+def as_hypercomplex(array: Any, algebra: HasDimension, name: str, axes: int = 0) -> FloatArray:
     """`array` as a hypercomplex array: at least `axes` axes of numbers, then the component axis."""
     array = as_real(array, name)
     wanted = {0: "", 1: "(n, ", 2: "(rows, columns, "}[axes]

@@ -19,7 +19,7 @@ import math
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -217,7 +217,7 @@ _KEYS: dict[str, str] = {_normal(alias): name for name, aliases in _ALIASES.item
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def _catalogued(name: str) -> Algebra:
     return _CATALOGUE[name]()
 

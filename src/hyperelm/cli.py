@@ -20,7 +20,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-PROPERTIES = ("commutative", "associative", "alternative", "flexible", "power_associative", "normed", "nondegenerate")
+PROPERTIES = (
+    "commutative",
+    "associative",
+    "alternative",
+    "flexible",
+    "power_associative",
+    "normed",
+    "nondegenerate",
+)
 
 
 def _show_version(wanted: bool) -> None:
@@ -31,8 +39,9 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[  # noqa: ARG001 - typer calls _show_version with it
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     pass

@@ -229,7 +229,7 @@ def from_planes(image: FloatArray, basis: NDArray[np.float64]) -> FloatArray:
 
 
 def block_matrix(entries: FloatArray, block: Block) -> NDArray[Any]:
-    """B(A) from its planes of entries, (n n [2], ..., M, L) -> (..., n M, n L), rows and columns of a block outermost."""
+    """B(A) from its planes of entries, (n n [2], ..., M, L) -> (..., n M, n L), the block's own rows outermost."""
     return _assemble(entries, block, block.size)
 
 

@@ -12,6 +12,7 @@ radical. Where that is zero, A is a direct sum of matrix algebras over R, C and 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ def _generic_central(table: Table) -> Table:
     return best
 
 
-def _distinct(values: NDArray[np.complexfloating]) -> list[tuple[complex, int]]:
+def _distinct(values: NDArray[Any]) -> list[tuple[complex, int]]:
     """Clusters of eigenvalues as (mean, size); a mean that is real to rounding is made exactly so."""
     tolerance = 100 * _TOLERANCE
     clusters: list[list[complex]] = []

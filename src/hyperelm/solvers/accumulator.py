@@ -41,12 +41,12 @@ class Accumulator(ABC):
     """
 
     method: str
+    tail: float | None = None
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.rows, self.weight, self.square = 0, 0.0, 0.0
-        self.tail: float | None = None
 
     def update(self, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None = None) -> None:
         """Take in a row block."""

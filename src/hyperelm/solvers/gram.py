@@ -33,7 +33,7 @@ class Gram(Accumulator):
             G += A.conj().T @ A
             C += A.conj().T @ gather(coordinates[basis.coordinate_slices[n]], block)
 
-    def _merge(self, other: "Gram") -> None:
+    def _merge(self, other: Gram) -> None:
         for (G, C), (g, c) in zip(self._sums, other._sums):
             G += g
             C += c

@@ -189,7 +189,6 @@ class Triangular:
         explained = float(np.linalg.norm(qt[:n]) ** 2)
         return Reduced(Triangular(r[n:, n:], qt[n:], self.multiplicity), restore, explained)
 
-
     def inverse_root(self, ridge: float, free: NDArray[np.intp]) -> Array:
         penalties = np.diag(np.sqrt(_penalties(self.size, ridge, free))).astype(self.R.dtype)
         _, sigma, vh = linalg.svd(np.concatenate([self.R, penalties]), full_matrices=False, check_finite=False)

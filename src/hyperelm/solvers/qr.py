@@ -29,6 +29,7 @@ class QR(Accumulator):
     """Accumulator of the triangular factors of every block."""
 
     method = "qr"
+    tail: float
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
@@ -59,11 +60,12 @@ class QR(Accumulator):
         tpqrt, tpmqrt = lapack.get_lapack_funcs(("tpqrt", "tpmqrt"), (R,))
         R, reflectors, t_factor, info = tpqrt(0, min(_PANEL, len(R)), R, A, overwrite_a=True)
         assert info == 0, info
-        adjoint = "C" if np.iscomplexobj(R) else "T"
-        qt, tail, info = tpmqrt(0, reflectors, t_factor, qt, t, trans=adjoint, overwrite_a=True)
-        assert info == 0, info
+        if t.shape[1]:
+            adjoint = "C" if np.iscomplexobj(R) else "T"
+            qt, t, info = tpmqrt(0, reflectors, t_factor, qt, t, trans=adjoint, overwrite_a=True)
+            assert info == 0, info
         self._factors[n] = (R, qt)
-        self.tail += float(np.linalg.norm(tail) ** 2)
+        self.tail += float(np.linalg.norm(t) ** 2)
 
     def problems(self) -> Sequence[Triangular]:
         blocks = block_basis(self.algebra).blocks

@@ -55,11 +55,19 @@ def solve(
     relative to the largest.
     """
     problems = state.problems()
-    if ridge != "gcv" and rtol is None and all(isinstance(problem, NormalEquations) for problem in problems):
-        solution = _by_cholesky(state, problems, float(ridge), free)
+    if state.unknowns == 0:
+        return Solution(np.zeros((0, state.targets, state.algebra.dim), state.dtype), 0, 1.0, 0.0, 0.0)
+    if ridge != "gcv" and rtol is None and (normal := _normal_equations(problems)):
+        solution = _by_cholesky(state, normal, float(ridge), free)
         if solution is not None:
             return solution
     return _by_spectrum(state, problems, ridge, free, rtol)
+
+
+def _normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
+    """The problems, if they are all given by normal equations; else none."""
+    normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
+    return normal if len(normal) == len(problems) else []
 
 
 def _by_cholesky(
@@ -81,7 +89,11 @@ def _by_cholesky(
 
 
 def _by_spectrum(
-    state: Accumulator, problems: Sequence[Problem], ridge: float | str, free: Sequence[int], rtol: float | None
+    state: Accumulator,
+    problems: Sequence[Problem],
+    ridge: float | str,
+    free: Sequence[int],
+    rtol: float | None,
 ) -> Solution:
     """From the singular value decomposition of every block."""
     reduced = _reduce(state, problems, ridge, free)
@@ -138,9 +150,11 @@ def _default_rtol(state: Accumulator) -> float:
     return default_rtol(state.dtype, state.algebra.dim * state.rows, state.algebra.dim * state.unknowns)
 
 
-def _rank_and_condition(state: Accumulator, problems: Sequence[Problem], rtol: float | None) -> tuple[int, float, float]:
-    if rtol is None and all(isinstance(problem, NormalEquations) for problem in problems):
-        known = _from_extremes(state, problems, [problem.cholesky(0.0) for problem in problems])
+def _rank_and_condition(
+    state: Accumulator, problems: Sequence[Problem], rtol: float | None
+) -> tuple[int, float, float]:
+    if rtol is None and (normal := _normal_equations(problems)):
+        known = _from_extremes(state, normal, [problem.cholesky(0.0) for problem in normal])
         if known is not None:
             return known
     return _from_values(state, problems, [problem.singular_values() for problem in problems], rtol)

@@ -1,0 +1,62 @@
+# Everything runs in .venv, which the first target that needs it makes. PYTHON names the interpreter to make it with.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# One BLAS thread a test process: the processes already use every core.
+TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
+.PHONY: demo test check format bench test-oldest wheel clean
+
+demo: $(VENV)/.demo
+	$(BIN)/hyperelm algebras
+	$(BIN)/python examples/plot_least_squares.py
+
+test: $(VENV)/.test
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.check
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.demo
+	$(BIN)/python benchmarks/matmul.py
+	$(BIN)/python benchmarks/training.py --json benchmarks/training.json
+
+# The suite on the lowest versions that pyproject.toml allows.
+test-oldest:
+	$(PYTHON) -m venv --clear .venv-oldest
+	$(PYTHON) tools/oldest.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[test]'
+	$(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto
+
+# The wheel, imported where neither the sources nor any extra are.
+wheel: $(VENV)/.check
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(PYTHON) -m venv --clear .venv-wheel
+	.venv-wheel/bin/pip install --quiet dist/*.whl
+	cd dist && ../.venv-wheel/bin/python -c "import hyperelm; print('hyperelm', hyperelm.__version__, 'imports from its wheel')"
+	! .venv-wheel/bin/hyperelm algebras
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[cli]'
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV)/.check: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[cli,check]'
+	touch $@
+
+clean:
+	rm -rf .venv .venv-oldest .venv-wheel dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

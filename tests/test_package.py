@@ -1,0 +1,112 @@
+"""The public surface is what the design lists, and imports go one way."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import hyperelm
+
+SOURCES = Path(hyperelm.__file__).parent
+
+# The public surface; what has not been built yet is absent.
+PUBLIC = {"Algebra", "algebras", "linalg"}
+
+# Each part may import those before it.
+ORDER = [
+    *(
+        "_validation",
+        "notation",
+        "structure",
+        "algebra",
+        "algebras",
+        "decomposition",
+        "products",
+        "solvers",
+        "linalg",
+    ),
+    *(
+        "packing",
+        "activations",
+        "metrics",
+        "elm",
+        "datasets",
+        "io",
+        "onnx",
+        "dask",
+        "experiments",
+        "cli",
+        "__main__",
+    ),
+]
+# Packages that only some parts may use.
+RESERVED = {
+    "sklearn": ORDER[ORDER.index("elm") :],
+    "matplotlib": ["experiments"],
+    "dask": ["dask"],
+    "typer": ["cli"],
+    "rich": ["cli", "experiments"],
+}
+
+
+def imports(path):
+    """The modules that a file imports, at any depth."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module
+            if node.module == "hyperelm":
+                yield from (f"hyperelm.{alias.name}" for alias in node.names)
+
+
+def parts():
+    for path in sorted(SOURCES.rglob("*.py")):
+        part = path.relative_to(SOURCES).parts[0].removesuffix(".py")
+        if part != "__init__":
+            yield part, path
+
+
+def test_public_names():
+    assert set(hyperelm.__all__) == PUBLIC
+    assert all(hasattr(hyperelm, name) for name in hyperelm.__all__)
+    leaked = {
+        name for name, value in vars(hyperelm).items() if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert leaked <= PUBLIC
+    assert set(dir(hyperelm)) == PUBLIC | {"__version__"}
+    for module in (hyperelm.algebras, hyperelm.linalg):
+        assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_imports_go_one_way():
+    for part, path in parts():
+        assert part in ORDER, f"{path}: give the new part its place in the order"
+        for name in imports(path):
+            if name.startswith("hyperelm."):
+                other = name.split(".")[1]
+                if other in ORDER:
+                    assert ORDER.index(other) <= ORDER.index(part), f"{path} imports {name}"
+            top = name.partition(".")[0]
+            assert part in RESERVED.get(top, [part]), f"{path} imports {name}"
+
+
+def test_no_module_is_too_long_to_read():
+    for _, path in parts():
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 420, path
+
+
+def test_imports_without_any_extra():
+    """Only the core dependencies, and nothing heavy at import."""
+    code = (
+        "import sys\n"
+        "for name in ('typer', 'rich', 'matplotlib', 'jinja2', 'skimage', 'pandas', 'dask', 'torch', 'onnx', 'zarr'):\n"
+        "    sys.modules[name] = None\n"
+        "import hyperelm\n"
+        "assert all(hasattr(hyperelm, name) for name in hyperelm.__all__)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
