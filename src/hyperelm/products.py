@@ -81,6 +81,11 @@ def right_matrix(B: ArrayLike, algebra: Algebra) -> FloatArray:
     return _spread(B.swapaxes(-2, -3), algebra.table.swapaxes(0, 1), rows_last=False)
 
 
+def right_operator(B: FloatArray, algebra: Algebra) -> FloatArray:
+    """Φ_R(B)ᵀ, (..., L, N, d) -> (..., L d, N d): with it the components of a row of AB are those of A times it."""
+    return _spread(B, algebra.table.swapaxes(0, 1), rows_last=True)
+
+
 def norm(A: ArrayLike) -> Any:
     """The Frobenius norm of hypercomplex matrices, (..., M, N, d) -> (...)."""
     A = as_real(A, "A")
@@ -153,14 +158,9 @@ def _left(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
 
 
 def _right(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
-    """Φ_R(B)ᵀ, whose rows and columns run as the components of A and of the product do: neither is rearranged."""
-    table = algebra.table.swapaxes(0, 1)
-    product: FloatArray = _flat(A) @ _spread(B, table, rows_last=True)
+    """By Φ_R(B)ᵀ neither A nor the product have to be rearranged."""
+    product: FloatArray = A.reshape(*A.shape[:-2], A.shape[-2] * A.shape[-1]) @ right_operator(B, algebra)
     return product.reshape(*product.shape[:-1], B.shape[-2], algebra.dim)
-
-
-def _flat(A: FloatArray) -> FloatArray:
-    return A.reshape(*A.shape[:-2], A.shape[-2] * A.shape[-1])
 
 
 def _blocks(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
@@ -214,11 +214,23 @@ def _slices(arrays: list[NDArray[np.float64]]) -> tuple[slice, ...]:
     return tuple(slice(start, end) for start, end in zip([0, *ends], ends))
 
 
-def planes(x: FloatArray, basis: NDArray[np.float64]) -> FloatArray:
-    """The linear functionals in the columns of `basis` of every number, (..., d) -> (p, ...), in one pass."""
+def planes(x: FloatArray, basis: NDArray[np.float64], out: FloatArray | None = None) -> FloatArray:
+    """The linear functionals in the columns of `basis` of every number, (..., d) -> (p, ...), in one pass.
+
+    x may have its components on the last axis in memory, too, or planar: on the first. Where the planes are the
+    components and lie as a matrix product wants them, the result is a view of x; else it is in `out`, if given.
+    """
     dim, p = basis.shape
-    image: FloatArray = basis.T.astype(x.dtype) @ x.reshape(-1, dim).T
-    return image.reshape(p, *x.shape[:-1])
+    if is_identity(basis) and x.strides[-2] == x.itemsize:
+        return np.moveaxis(x, -1, 0)
+    components = x.reshape(-1, dim).T if x.flags.c_contiguous else np.moveaxis(x, -1, 0).reshape(dim, -1)
+    flat = None if out is None else out.reshape(p, -1)
+    image: FloatArray = np.matmul(basis.T.astype(x.dtype), components, out=flat)
+    return image.reshape(p, *x.shape[:-1]) if out is None else out
+
+
+def is_identity(basis: NDArray[np.float64]) -> bool:
+    return basis.shape[0] == basis.shape[1] and np.array_equal(basis, np.eye(len(basis)))
 
 
 def from_planes(image: FloatArray, basis: NDArray[np.float64]) -> FloatArray:

@@ -7,8 +7,10 @@ order and grouping.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, from_planes, put_coordinates
 from hyperelm.solvers.problem import Array, Problem
+from hyperelm.solvers.team import Team
 
 
 class Accumulator(ABC):
@@ -48,19 +51,24 @@ class Accumulator(ABC):
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.rows, self.weight, self.square = 0, 0.0, 0.0
 
-    def update(self, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None = None) -> None:
-        """Take in a row block."""
-        H, T = self._checked(H, self.unknowns, "H"), self._checked(T, self.targets, "T")
+    def update(
+        self, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None = None, *, team: Team | None = None
+    ) -> None:
+        """Take in a row block; `team` does its independent pieces of work."""
+        H, T = self._shaped(H, self.unknowns, "H"), self._shaped(T, self.targets, "T")
         if len(H) != len(T):
             raise ValueError(f"`H` and `T` must have the same number of rows, got {len(H)} and {len(T)}.")
+        team = team or Team()
         weight = check_weight(sample_weight, len(H), self.dtype)
+        check_finite(H, "H", self.rows, team)
+        square = check_finite(T, "T", self.rows, team)
         if weight is not None:
             roots = np.sqrt(weight)[:, None, None]
             H, T = H * roots, T * roots
-        self._add(H, T)
+        self._add(H, T, team)
         self.rows += len(H)
         self.weight += len(H) if weight is None else float(weight.sum(dtype=np.float64))
-        self.square += sum_of_squares(T)
+        self.square += square if weight is None else sum(by_rows(T, sum_of_squares, team))
 
     def merge(self, other: Accumulator) -> None:
         """Take in the rows that `other` has seen."""
@@ -75,7 +83,7 @@ class Accumulator(ABC):
         self.square += other.square
 
     @abstractmethod
-    def _add(self, H: FloatArray, T: FloatArray) -> None: ...
+    def _add(self, H: FloatArray, T: FloatArray, team: Team) -> None: ...
 
     @abstractmethod
     def _merge(self, other: Any) -> None: ...
@@ -106,24 +114,37 @@ class Accumulator(ABC):
             f"targets={self.targets}, dtype={self.dtype}, rows={self.rows})"
         )
 
-    def _checked(self, array: Any, columns: int, name: str) -> FloatArray:
+    def _shaped(self, array: Any, columns: int, name: str) -> FloatArray:
         array = as_hypercomplex(array, self.algebra, name, axes=2)
         if array.ndim != 3 or array.shape[1] != columns:
             raise ValueError(f"`{name}` must have shape (rows, {columns}, {self.algebra.dim}), got {array.shape}.")
-        check_finite(array, name, self.rows)
         return np.asarray(array, dtype=self.dtype)
 
 
-def check_finite(array: FloatArray, name: str, before: int = 0) -> None:
-    """Refuse NaN and infinity, naming the row, counted from `before`. A finite sum is proof enough, and cheap."""
+def by_rows(array: FloatArray, function: Callable[[FloatArray], Any], team: Team, rows: int = 256) -> list[Any]:
+    """`function` of every `rows` rows of an array, in order."""
+    parts = [array[start : start + rows] for start in range(0, len(array), rows)]
+    results: list[Any] = [None] * len(parts)
+
+    def task(n: int) -> None:
+        results[n] = function(parts[n])
+
+    team.run([partial(task, n) for n in range(len(parts))])
+    return results
+
+
+def check_finite(array: FloatArray, name: str, before: int = 0, team: Team | None = None) -> float:
+    """Σ x², refusing NaN and infinity and naming their row, counted from `before`. A finite sum is proof enough."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(array)):
-            return
+        square = float(sum(by_rows(array, sum_of_squares, team or Team())))
+    if math.isfinite(square):
+        return square
     bad = ~np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
     if bad.any():
         row = int(np.argmax(bad))
         value = array[row][~np.isfinite(array[row])][0]
         raise ValueError(f"`{name}` must be finite, got {value} in row {before + row}. Remove or impute such rows.")
+    return square
 
 
 def check_weight(sample_weight: Any, rows: int, dtype: np.dtype[Any]) -> FloatArray | None:
@@ -138,6 +159,6 @@ def check_weight(sample_weight: Any, rows: int, dtype: np.dtype[Any]) -> FloatAr
 
 
 def sum_of_squares(array: FloatArray) -> float:
-    """Σ x², in one pass and without a copy for arrays in C order."""
-    flat = array.ravel()
-    return float(np.dot(flat, flat))
+    """Σ x², in one pass and without a copy for arrays in C order, or planar ones."""
+    flat = array.ravel() if array.flags.c_contiguous else array.transpose(2, 0, 1).reshape(-1, array.shape[1])
+    return float(np.dot(flat, flat)) if flat.ndim == 1 else float(np.einsum("ij,ij->", flat, flat))

@@ -9,7 +9,6 @@ double or 1e3 in single precision.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +22,9 @@ from hyperelm.solvers.accumulator import Accumulator, check_finite
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
 from hyperelm.solvers.solve import Solution, solve
+from hyperelm.solvers.sums import chunk_rows, row_blocks
 from hyperelm.solvers.svd import svd
+from hyperelm.solvers.team import team
 
 METHODS = ("auto", "gram", "qr", "svd")
 
@@ -142,15 +143,12 @@ def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[Float
     return A.astype(dtype, copy=False), B.astype(dtype, copy=False)
 
 
-def row_blocks(rows: int, size: int) -> Iterator[slice]:
-    """Slices of at most `size` rows."""
-    return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
-
-
 def _accumulate(kind: type[Accumulator], A: FloatArray, B: FloatArray, algebra: Algebra) -> Accumulator:
-    state = kind(algebra, A.shape[1], B.shape[1], A.dtype)
-    for block in row_blocks(len(A), 512):
-        state.update(A[block], B[block])
+    M, L, N = *A.shape[:2], B.shape[1]
+    state = kind(algebra, L, N, A.dtype)
+    with team(M * L * (L + N) * algebra.dim**2) as crew:
+        for rows in row_blocks(M, chunk_rows(algebra, 0, L, N, A.itemsize)):
+            state.update(A[rows], B[rows], team=crew)
     return state
 
 

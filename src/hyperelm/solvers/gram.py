@@ -1,43 +1,212 @@
-"""Normal equations."""
+"""Normal equations: the sums Φ_L(H)ᵀΦ_L(H) and Φ_L(H)ᵀφ(T), without ever forming Φ_L(H).
+
+Both are sums of real products of *planes*, linear combinations of the components of H and T.
+
+- HᵀT: the terms of a bilinear scheme of the table (`bilinear`), here with the roles (H, T) -> X.
+- HᵀH: for every block of the algebra the products of the entries of B(H), Σ_p B_pqᴴ B_pq' (n³ of size L x L, four
+  times as many if it is complex), or, where that is less, of its p independent components (p²), from which
+  B(H)ᴴB(H) = Σ_st (B_sᴴB_t) ⊗ H_sᵀH_t follows at the end.
+
+The state is these sums. Forward errors grow with the square of the condition, so `solve` estimates it, and `choice`
+decides whether the answer can be trusted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
-from hyperelm.products import block_basis, block_matrix, gather, planes
+from hyperelm.bilinear import Scheme, is_worth_searching, scheme
+from hyperelm.decomposition import Block, decompose
+from hyperelm.products import block_basis, gather
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, NormalEquations
+from hyperelm.solvers.sums import nonzero_components, sum_products, team_planes
+from hyperelm.solvers.team import Team, pieces
+
+
+Pair = tuple[int, int, float]
+Coefficients = dict[tuple[int, int], complex]
 
 
 class Gram(Accumulator):
+    """Accumulator of the normal equations of every block."""
+
     method = "gram"
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
-        self._sums: list[tuple[Array, Array]] = []
-        for block in block_basis(algebra).blocks:
-            K, R = block.size * unknowns, block.copies * targets
-            kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
-            self._sums.append((np.zeros((K, K), kind), np.zeros((K, R), kind)))
+        self._squares = np.zeros((len(gram_plan(algebra).pairs), unknowns, unknowns), self.dtype)
+        # HᵀT by the components of T that were not zero in a row block, each with a scheme of its own.
+        self._crosses: dict[tuple[int, ...], FloatArray] = {}
 
-    def _add(self, H: FloatArray, T: FloatArray) -> None:
-        basis = block_basis(self.algebra)
-        entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
-        for n, block in enumerate(basis.blocks):
-            A = block_matrix(entries[basis.entry_slices[n]], block)
-            G, C = self._sums[n]
-            G += A.conj().T @ A
-            C += A.conj().T @ gather(coordinates[basis.coordinate_slices[n]], block)
+    def _add(self, H: FloatArray, T: FloatArray, team: Team) -> None:
+        plan, support = gram_plan(self.algebra), nonzero_components(T)
+        products = self._scheme(support)
+        of_H, at = _without_repeats(np.concatenate([products.left, plan.planes], axis=1))
+        at_squares = at[products.left.shape[1] :]
+        h = team_planes(H, of_H, "narrow", team)
+        t = team_planes(T, products.out, "wide", team)
+        tasks = []
+        for total, sums in zip(self._squares, plan.pairs):
+            for rows, columns in _corners(self.unknowns, symmetric=_is_symmetric(sums)):
+                pairs = [(h[at_squares[a], :, rows].T, h[at_squares[b], :, columns], c) for a, b, c in sums]
+                tasks.append(partial(sum_products, pairs, total[rows, columns], team))
+        cross = self._cross(support)
+        for q, terms in products.by_right().items():
+            for columns in pieces(self.targets, 8):
+                pairs = [(h[at[p]].T, t[s, :, columns], c) for p, s, c in terms]
+                tasks.append(partial(sum_products, pairs, cross[q, :, columns], team))
+        team.run(tasks)
+
+    def _scheme(self, support: tuple[int, ...]) -> Scheme:
+        return scheme(self.algebra, None, support, search=is_worth_searching(self.unknowns, self.targets))
+
+    def _cross(self, support: tuple[int, ...]) -> FloatArray:
+        if support not in self._crosses:
+            planes_of_x = self._scheme(support).right.shape[1]
+            self._crosses[support] = np.zeros((planes_of_x, self.unknowns, self.targets), self.dtype)
+        return self._crosses[support]
 
     def _merge(self, other: Gram) -> None:
-        for (G, C), (g, c) in zip(self._sums, other._sums):
-            G += g
-            C += c
+        self._squares += other._squares
+        for support, cross in other._crosses.items():
+            mine = self._cross(support)
+            mine += cross
 
     def problems(self) -> list[NormalEquations]:
-        blocks = block_basis(self.algebra).blocks
-        return [NormalEquations(G, C, b.parts * b.copies) for b, (G, C) in zip(blocks, self._sums)]
+        self._mirror()
+        basis = block_basis(self.algebra)
+        coordinates = np.zeros((self.algebra.dim, self.unknowns, self.targets), self.dtype)
+        for support, cross in self._crosses.items():
+            to_coordinates = basis.coordinates.T @ self._scheme(support).right
+            coordinates += np.tensordot(to_coordinates.astype(self.dtype), cross, axes=1)
+        return [
+            NormalEquations(self._block_gram(n), gather(coordinates[at], block), block.parts * block.copies)
+            for n, (block, at) in enumerate(zip(basis.blocks, basis.coordinate_slices))
+        ]
+
+    def _mirror(self) -> None:
+        """Fill the corner of the symmetric sums that was left out."""
+        for total, sums in zip(self._squares, gram_plan(self.algebra).pairs):
+            if _is_symmetric(sums):
+                half = self.unknowns // 2
+                total[half:, :half] = total[:half, half:].T
+
+    def _block_gram(self, n: int) -> Array:
+        """B(H)ᴴB(H), (n L, n L), of one block from the sums of its planes."""
+        block, assembly = decompose(self.algebra)[n], gram_plan(self.algebra).assembly[n]
+        L = self.unknowns
+        kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
+        gram = np.zeros((block.size, L, block.size, L), kind)
+        for total, coefficients in assembly:
+            for (q, r), c in coefficients.items():
+                gram[q, :, r] += kind.type(c if block.is_complex else c.real) * self._squares[total]
+        matrix = gram.reshape(block.size * L, block.size * L)
+        # Of the products that are each other's adjoints only one was summed, with twice its coefficient.
+        matrix += matrix.conj().T
+        matrix *= kind.type(0.5)
+        return matrix
+
+
+def _is_symmetric(sums: list[Pair]) -> bool:
+    return all(a == b for a, b, _ in sums)
+
+
+def _corners(size: int, *, symmetric: bool) -> list[tuple[slice, slice]]:
+    """A square in four parts; of a symmetric one the upper three."""
+    first, second = slice(0, size // 2), slice(size // 2, size)
+    corners = [(first, first), (second, second), (first, second), (second, first)]
+    return corners[:3] if symmetric else corners
+
+
+def _without_repeats(basis: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:
+    """The different columns of a basis, and which of them each of its columns is."""
+    columns: list[NDArray[np.float64]] = []
+    at: list[int] = []
+    for column in basis.T:
+        same = (n for n, known in enumerate(columns) if np.array_equal(known, column))
+        at.append(next(same, len(columns)))
+        if at[-1] == len(columns):
+            columns.append(column)
+    return np.stack(columns, axis=1), at
+
+
+@dataclass(frozen=True, eq=False)
+class GramPlan:
+    """Which products of planes of H give the Gram matrices.
+
+    planes : (d, p), from the components of H to its planes
+    pairs : for every sum, the pairs of planes that it adds up
+    assembly : for every block, the sums and where they go: {(row, column) of the block: coefficient}
+    """
+
+    planes: NDArray[np.float64]
+    pairs: list[list[Pair]]
+    assembly: list[list[tuple[int, Coefficients]]]
+
+
+@lru_cache(maxsize=256)
+def gram_plan(algebra: Algebra) -> GramPlan:
+    columns: list[NDArray[np.float64]] = []
+    pairs: list[list[Pair]] = []
+    assembly: list[list[tuple[int, Coefficients]]] = []
+    for block in decompose(algebra):
+        first = sum(basis.shape[1] for basis in columns)
+        components = _independent_components(block)
+        if block.parts**2 * block.size**3 < components.shape[1] ** 2:
+            columns.append(_entries(block))
+            sums = list(_sums_of_entries(block, first))
+        else:
+            columns.append(components)
+            sums = list(_sums_of_components(block, components, first))
+        assembly.append([(len(pairs) + n, coefficients) for n, (_, coefficients) in enumerate(sums)])
+        pairs.extend(terms for terms, _ in sums)
+    return GramPlan(np.concatenate(columns, axis=1), pairs, assembly)
+
+
+def _entries(block: Block) -> NDArray[np.float64]:
+    """(d, n n [2]): the entries of B as functions of the components."""
+    flat = block.matrices.reshape(len(block.matrices), -1)
+    return flat.view(np.float64) if block.is_complex else flat
+
+
+def _independent_components(block: Block) -> NDArray[np.float64]:
+    """(d, p): orthonormal functions of the components that decide B; the components themselves if all are needed."""
+    u, sigma, _ = np.linalg.svd(_entries(block), full_matrices=False)
+    seen = sigma > 1e-10 * sigma.max(initial=1e-300)
+    return np.eye(len(u)) if seen.sum() == len(u) else u[:, seen]
+
+
+def _sums_of_entries(block: Block, first: int) -> Iterator[tuple[list[Pair], Coefficients]]:
+    """Σ_p B_pqᴴ B_pr for q <= r, the real and the imaginary part apart."""
+    n, parts = block.size, block.parts
+    at = first + parts * np.arange(n * n).reshape(n, n)
+    for q in range(n):
+        for r in range(q, n):
+            twice = 1 if q == r else 2
+            yield [(at[p, q] + i, at[p, r] + i, 1.0) for p in range(n) for i in range(parts)], {(q, r): twice}
+            if block.is_complex:
+                skew = [(at[p, q], at[p, r] + 1, 1.0) for p in range(n)]
+                if q != r:
+                    skew += [(at[p, q] + 1, at[p, r], -1.0) for p in range(n)]
+                yield skew, {(q, r): 2j}
+
+
+def _sums_of_components(
+    block: Block, components: NDArray[np.float64], first: int
+) -> Iterator[tuple[list[Pair], Coefficients]]:
+    """H_sᵀH_t for s <= t, which stands for itself and its transpose in B(H)ᴴB(H)."""
+    matrices = np.tensordot(components.T, block.matrices, axes=1)
+    for s, B_s in enumerate(matrices):
+        for t, B_t in enumerate(matrices[s:], start=s):
+            product = (1 if s == t else 2) * B_s.conj().T @ B_t
+            where = np.argwhere(np.abs(product) > 1e-14 * np.abs(product).max(initial=1e-300))
+            yield [(first + s, first + t, 1.0)], {(int(q), int(r)): complex(product[q, r]) for q, r in where}

@@ -20,6 +20,7 @@ from scipy import linalg
 from hyperelm._validation import FloatArray
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, Factor, NormalEquations, Problem, Reduced, Spectral
+from hyperelm.solvers.team import one_blas
 
 PER_DECADE = 10  # ridges that GCV looks at
 
@@ -54,9 +55,14 @@ def solve(
     `ridge` is a number or "gcv"; `free` names rows of X that it does not penalise; `rtol` cuts singular values
     relative to the largest.
     """
-    problems = state.problems()
     if state.unknowns == 0:
         return Solution(np.zeros((0, state.targets, state.algebra.dim), state.dtype), 0, 1.0, 0.0, 0.0)
+    with one_blas():
+        return _solve(state, ridge, free, rtol)
+
+
+def _solve(state: Accumulator, ridge: float | str, free: Sequence[int], rtol: float | None) -> Solution:
+    problems = state.problems()
     if ridge != "gcv" and rtol is None and (normal := _normal_equations(problems)):
         solution = _by_cholesky(state, normal, float(ridge), free)
         if solution is not None:

@@ -1,0 +1,91 @@
+"""Split activations: a real function f applied to each component, f(x) = f(x₀) + f(x₁)i₁ + … (equation 26).
+
+The built-in ones work in place on the array they are given, which they also return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from hyperelm._validation import FloatArray
+
+Activation = Callable[[Any], Any]
+
+
+def tanh(x: FloatArray) -> FloatArray:
+    return np.tanh(x, out=x)
+
+
+def sigmoid(x: FloatArray) -> FloatArray:
+    """1/(1 + e⁻ˣ)"""
+    return expit(x, out=x)
+
+
+def relu(x: FloatArray) -> FloatArray:
+    return np.maximum(x, 0, out=x)
+
+
+def leaky_relu(x: FloatArray) -> FloatArray:
+    """x, or 0.01 x where that is larger"""
+    return np.multiply(x, x.dtype.type(0.01), out=x, where=x < 0)
+
+
+def sine(x: FloatArray) -> FloatArray:
+    return np.sin(x, out=x)
+
+
+def gaussian(x: FloatArray) -> FloatArray:
+    """exp(-x²)"""
+    np.square(x, out=x)
+    np.negative(x, out=x)
+    return np.exp(x, out=x)
+
+
+def identity(x: FloatArray) -> FloatArray:
+    return x
+
+
+def hard_tanh(x: FloatArray) -> FloatArray:
+    return np.clip(x, -1, 1, out=x)
+
+
+def softsign(x: FloatArray) -> FloatArray:
+    """x/(1 + |x|)"""
+    return np.divide(x, 1 + np.abs(x), out=x)
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    function.__name__: function
+    for function in (tanh, sigmoid, relu, leaky_relu, sine, gaussian, identity, hard_tanh, softsign)
+}
+
+
+def get(activation: str | Activation) -> Activation:
+    """The function called `activation`; a callable is returned as it is."""
+    if callable(activation):
+        return activation
+    if not isinstance(activation, str):
+        raise TypeError(f"`activation` must be a name or a callable, got {activation!r}.")
+    name = activation.lower().replace("-", "_").replace(" ", "_")
+    if name in ACTIVATIONS:
+        return ACTIVATIONS[name]
+    near = get_close_matches(name, ACTIVATIONS, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(
+        f"`activation` must be one of {', '.join(map(repr, ACTIVATIONS))} or a callable, got {activation!r}.{hint}"
+    )
+
+
+def apply(function: Activation, x: FloatArray) -> FloatArray:
+    """`function` of every component of x, which it may overwrite; checked to be of the same shape."""
+    y = np.asarray(function(x))
+    if y.shape != x.shape:
+        raise ValueError(
+            f"`activation` must work on each component and keep the shape {x.shape}, got an array of shape {y.shape}."
+        )
+    return y.astype(x.dtype, copy=False)

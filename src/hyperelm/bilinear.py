@@ -1,0 +1,215 @@
+"""Fewer products: the multiplication of an algebra as a bilinear scheme.
+
+A product of hypercomplex matrices is a sum of real matrix products of *planes*, fixed linear combinations of the
+components. A scheme writes the table as
+
+    table[i, j, k] = Σ_t c_t left[i, p_t] right[j, q_t] out[k, s_t],
+
+so that C = AB takes one real product a term,
+
+    A_p = Σ_i left[i, p] A_i,   B_q = Σ_j right[j, q] B_j,   C_s += c_t A_p B_q,   C_k = Σ_s out[k, s] C_s,
+
+and the same terms give AᵀC-like sums such as Φ_L(A)ᵀφ(C) with the roles of `right` and `out` exchanged. Three
+schemes compete: the table itself (a term for every entry that is not zero), the blocks of the algebra, and, for
+small tables, a canonical polyadic decomposition found by alternating least squares, which is exact to rounding:
+rank 4 for the Klein four-group, 6 for the tessarines, 7 for 2 x 2 real matrices, 8 for the quaternions, and less
+where a component of one side is known to be zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm.algebra import Algebra
+from hyperelm.decomposition import Block, decompose
+
+Matrix = NDArray[np.float64]
+Term = tuple[int, int, int, float]
+
+_LARGEST_SEARCHED = 4  # dimension up to which a decomposition is searched for
+_ATTEMPTS = 8
+_SWEEPS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class Scheme:
+    """Planes of the left factor, the right factor and the product, (d, planes) each, and the terms that join them."""
+
+    left: Matrix
+    right: Matrix
+    out: Matrix
+    terms: tuple[Term, ...]
+
+    def by_out(self) -> dict[int, list[tuple[int, int, float]]]:
+        """For every plane of the product, the (left, right, coefficient) that it sums."""
+        return _grouped((s, (p, q, c)) for p, q, s, c in self.terms)
+
+    def by_right(self) -> dict[int, list[tuple[int, int, float]]]:
+        """For every plane of the right factor, the (left, out, coefficient) that it is summed from in Φ_Lᵀφ."""
+        return _grouped((q, (p, s, c)) for p, q, s, c in self.terms)
+
+    def table(self) -> NDArray[np.float64]:
+        """The table that the scheme multiplies by."""
+        return sum(
+            (
+                c * np.einsum("i,j,k->ijk", self.left[:, p], self.right[:, q], self.out[:, s])
+                for p, q, s, c in self.terms
+            ),
+            np.zeros((len(self.left), len(self.right), len(self.out))),
+        )
+
+
+def _grouped(items: Iterable[tuple[int, tuple[int, int, float]]]) -> dict[int, list[tuple[int, int, float]]]:
+    groups: dict[int, list[tuple[int, int, float]]] = {}
+    for key, item in items:
+        groups.setdefault(key, []).append(item)
+    return groups
+
+
+def is_worth_searching(*sides: int) -> bool:
+    """Whether products with a matrix of this size are worth the half second that a decomposition may take to find."""
+    return math.prod(sides) >= 50_000
+
+
+@lru_cache(maxsize=256)
+def scheme(
+    algebra: Algebra, left: tuple[int, ...] | None = None, out: tuple[int, ...] | None = None, *, search: bool = True
+) -> Scheme:
+    """The scheme with the fewest terms.
+
+    `left` names the components of the left factor that are not all zero, `out` those of the product that matter;
+    without `search` only the table and the blocks compete.
+    """
+    table = np.zeros_like(algebra.table)
+    everything = range(algebra.dim)
+    kept = np.ix_(everything if left is None else left, everything, everything if out is None else out)
+    table[kept] = algebra.table[kept]
+    candidates = [_by_entries(table), _by_blocks(algebra, table)]
+    if search and algebra.dim <= _LARGEST_SEARCHED:
+        candidates.extend(_by_decomposition(table, fewer_than=min(len(c.terms) for c in candidates)))
+    return min(candidates, key=lambda candidate: len(candidate.terms))
+
+
+def _by_entries(table: NDArray[np.float64]) -> Scheme:
+    identity = np.eye(len(table))
+    terms = tuple((int(i), int(j), int(k), float(table[i, j, k])) for i, j, k in np.argwhere(table))
+    return Scheme(identity, identity, identity, terms)
+
+
+def _by_blocks(algebra: Algebra, table: NDArray[np.float64]) -> Scheme:
+    """One term for every product of an entry of B(a) and a coordinate of b; complex ones take four."""
+    left: list[Matrix] = []
+    sides: list[Matrix] = []
+    terms: list[Term] = []
+    for block in decompose(algebra):
+        p, q = len(left), len(sides)
+        left.extend(_parts(block.matrices, block))
+        sides.extend(_parts(block.bases.transpose(1, 2, 0), block))
+        terms.extend(_block_terms(block, p, q))
+    rows = np.any(table, axis=(1, 2))
+    planes = np.stack(left, axis=1) * rows[:, None]
+    columns = np.stack(sides, axis=1)
+    used = np.any(planes, axis=0)
+    outputs = columns * np.any(table, axis=(0, 1))[:, None]
+    return Scheme(planes, columns, outputs, tuple(term for term in terms if used[term[0]]))
+
+
+def _parts(array: NDArray[np.complex128], block: Block) -> Iterator[Matrix]:
+    """The planes (d,) of a block's entries or coordinates: real, or real and imaginary part by turns."""
+    for column in array.reshape(len(array), -1).T:
+        yield column.real
+        if block.is_complex:
+            yield column.imag
+
+
+def _block_terms(block: Block, p: int, q: int) -> Iterator[Term]:
+    n, copies, parts = block.size, block.copies, block.parts
+    for a in range(n):
+        for b in range(n):
+            for c in range(copies):
+                entry, source, target = (
+                    p + parts * (a * n + b),
+                    q + parts * (b * copies + c),
+                    q + parts * (a * copies + c),
+                )
+                yield entry, source, target, 1.0
+                if block.is_complex:
+                    yield entry + 1, source + 1, target, -1.0
+                    yield entry, source + 1, target + 1, 1.0
+                    yield entry + 1, source, target + 1, 1.0
+
+
+def _by_decomposition(table: NDArray[np.float64], *, fewer_than: int) -> list[Scheme]:
+    """The canonical polyadic decompositions of ever smaller rank that alternating least squares finds."""
+    found: list[Scheme] = []
+    for rank in range(min(2 * len(table), fewer_than - 1), 0, -1):
+        factors = _decomposed(table, rank)
+        if factors is None:
+            break
+        found.append(Scheme(*factors, terms=tuple((r, r, r, 1.0) for r in range(rank))))
+    return found
+
+
+def _decomposed(table: NDArray[np.float64], rank: int) -> tuple[Matrix, Matrix, Matrix] | None:
+    """The best conditioned exact decomposition of several starts, or None."""
+    best, size = None, np.inf
+    for seed in range(_ATTEMPTS):
+        factors = _alternating_least_squares(table, rank, np.random.default_rng(seed))
+        if factors is not None and (largest := max(float(np.abs(f).max()) for f in factors)) < size:
+            best, size = factors, largest
+    return best
+
+
+def _alternating_least_squares(
+    table: NDArray[np.float64], rank: int, rng: np.random.Generator
+) -> tuple[Matrix, Matrix, Matrix] | None:
+    """Each factor in turn solves a linear problem, kept near its last value by a weight that fades away."""
+    factors: list[Matrix] = [rng.standard_normal((len(table), rank)) for _ in range(3)]
+    unfolded = [np.moveaxis(table, axis, 0).reshape(len(table), -1) for axis in range(3)]
+    inertia = 0.1
+    for sweep in range(_SWEEPS):
+        for axis in range(3):
+            joint = _joint(factors, axis)
+            normal = joint.T @ joint + inertia * np.eye(rank)
+            update = np.linalg.solve(normal, (unfolded[axis] @ joint + inertia * factors[axis]).T).T
+            factors[axis] = np.asarray(update, dtype=np.float64)
+        inertia = max(0.93 * inertia, 1e-13)
+        if sweep % 10 == 9:
+            error = np.abs(factors[0] @ _joint(factors, 0).T - unfolded[0]).max() / np.abs(table).max()
+            if error < 1e-9:
+                return _polished(factors, table)
+            if sweep > _SWEEPS // 3 and error > 1e-3:
+                break
+    return None
+
+
+def _joint(factors: list[Matrix], axis: int) -> Matrix:
+    """The products of the columns of the two other factors, (d², rank)."""
+    a, b = (factors[other] for other in range(3) if other != axis)
+    return (a[:, None, :] * b).reshape(-1, a.shape[1])
+
+
+def _polished(factors: list[Matrix], table: NDArray[np.float64]) -> tuple[Matrix, Matrix, Matrix]:
+    """Three steps of Newton's method, of least length, and the three vectors of each term made equally long."""
+    identity = np.eye(len(table))
+    for _ in range(3):
+        a, b, c = factors
+        derivatives = [
+            np.einsum("ix,jr,kr->ijkxr", identity, b, c),
+            np.einsum("ir,jx,kr->ijkxr", a, identity, c),
+            np.einsum("ir,jr,kx->ijkxr", a, b, identity),
+        ]
+        jacobian = np.concatenate([d.reshape(table.size, -1) for d in derivatives], axis=1)
+        error = np.einsum("ir,jr,kr->ijk", a, b, c) - table
+        step = np.linalg.lstsq(jacobian, error.ravel(), rcond=1e-9)[0].reshape(3, *a.shape)
+        factors = [np.asarray(factor - part) for factor, part in zip(factors, step)]
+    lengths = np.array([np.linalg.norm(factor, axis=0) for factor in factors])
+    mean = np.cbrt(lengths.prod(axis=0))
+    left, right, out = (factor / length * mean for factor, length in zip(factors, lengths))
+    return left, right, out

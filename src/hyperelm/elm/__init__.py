@@ -1,0 +1,1 @@
+"""Extreme learning machines as scikit-learn estimators."""

@@ -1,0 +1,140 @@
+"""Columns of real numbers as components of hypercomplex ones, and back.
+
+`into` says which components a number's channels fill: "imaginary" the d - 1 imaginary ones (a colour or a position
+x i + y j + z k, as in the paper), "full" all d of them, "real" the real part alone. In the real algebra, which has
+no imaginary part, all three are the number itself. Components that no channel fills are zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hyperelm import algebras
+from hyperelm._validation import FloatArray, as_hypercomplex, as_real
+from hyperelm.algebra import Algebra
+
+INTO = ("full", "imaginary", "real")
+
+
+def components(into: str, algebra: Algebra, argument: str = "into") -> slice:
+    """The components that the channels of a number may fill."""
+    if into not in INTO:
+        raise ValueError(f"`{argument}` must be one of {', '.join(map(repr, INTO))}, got {into!r}.")
+    if algebra.dim == 1 or into == "real":
+        return slice(0, 1)
+    return slice(0 if into == "full" else 1, algebra.dim)
+
+
+def pack(
+    X: ArrayLike,
+    algebra: Algebra | str,
+    *,
+    channels: int | None = None,
+    planar: bool = False,
+    into: str = "imaginary",
+) -> FloatArray:
+    """Real columns as hypercomplex numbers.
+
+    Parameters
+    ----------
+    X : array of shape (n, p), or images of shape (n, ..., channels), or (n, channels, ...) if `planar`
+    algebra : Algebra or str
+    channels : int, optional
+        Columns that make one number; by default as many as `into` has room for.
+    planar : bool
+        False: the channels of a number are neighbours, r g b r g b …; True: all columns of the first channel come
+        first, r r … g g … b b …
+    into : {"imaginary", "full", "real"}
+        The components that they fill, in order.
+
+    Returns
+    -------
+    array of shape (n, features, d)
+        Where p is not a multiple of `channels`, the last number is padded with zeros (not if `planar`).
+
+    Examples
+    --------
+    >>> from hyperelm import pack
+    >>> pack([[10, 20, 30, 40, 50, 60]], "quaternions")
+    array([[[ 0., 10., 20., 30.],
+            [ 0., 40., 50., 60.]]])
+    >>> pack([[10, 40, 20, 50, 30, 60]], "quaternions", planar=True).shape
+    (1, 2, 4)
+    """
+    algebra = algebras.get(algebra)
+    X = as_real(X, "X")
+    if X.ndim < 2:
+        raise ValueError(f"`X` must have at least 2 axes, (rows, columns), got shape {X.shape}.")
+    room = components(into, algebra)
+    count = _checked_channels(channels, room, algebra, into)
+    if X.ndim > 2:
+        X = _flat_images(X, count, planar)
+    if planar and X.shape[1] % count:
+        raise ValueError(
+            f"`X` must have a number of columns divisible by the {count} channels when planar, got {X.shape[1]}."
+        )
+    features = -(-X.shape[1] // count)
+    packed = np.zeros((len(X), features, algebra.dim), dtype=X.dtype)
+    filled = packed[:, :, room.start : room.start + count]
+    if planar:
+        filled[...] = X.reshape(len(X), count, features).swapaxes(1, 2)
+    else:
+        whole = X.shape[1] // count
+        filled[:, :whole] = X[:, : whole * count].reshape(len(X), whole, count)
+        filled[:, whole:, : X.shape[1] - whole * count] = X[:, None, whole * count :]
+    return packed
+
+
+def unpack(
+    Z: ArrayLike,
+    algebra: Algebra | str,
+    *,
+    channels: int | None = None,
+    planar: bool = False,
+    into: str = "imaginary",
+) -> FloatArray:
+    """The inverse of `pack`, (n, features, d) -> (n, features * channels); padding is kept.
+
+    Examples
+    --------
+    >>> from hyperelm import pack, unpack
+    >>> unpack(pack([[1.0, 2.0, 3.0]], "quaternions"), "quaternions")
+    array([[1., 2., 3.]])
+    """
+    algebra = algebras.get(algebra)
+    Z = as_hypercomplex(Z, algebra, "Z", axes=2)
+    if Z.ndim != 3:
+        raise ValueError(f"`Z` must have 3 axes, (rows, features, {algebra.dim}), got shape {Z.shape}.")
+    room = components(into, algebra)
+    count = _checked_channels(channels, room, algebra, into)
+    filled = Z[:, :, room.start : room.start + count]
+    if planar:
+        filled = filled.swapaxes(1, 2)
+    return np.ascontiguousarray(filled).reshape(len(Z), Z.shape[1] * count)
+
+
+def _checked_channels(channels: Any, room: slice, algebra: Algebra, into: str) -> int:
+    largest = room.stop - room.start
+    if channels is None:
+        return largest
+    if not isinstance(channels, (int, np.integer)) or isinstance(channels, bool) or not 1 <= channels <= largest:
+        raise ValueError(
+            f"`channels` must be a whole number from 1 to {largest} for {algebra.name or algebra.dim} "
+            f"with into={into!r}, got {channels!r}."
+        )
+    return int(channels)
+
+
+def _flat_images(X: FloatArray, count: int, planar: bool) -> FloatArray:
+    axis = 1 if planar else X.ndim - 1
+    if X.shape[axis] != count:
+        where = "second" if planar else "last"
+        raise ValueError(
+            f"`X` must have {count} channels on its {where} axis, got shape {X.shape}. "
+            "Set `channels`, or `planar` for images whose channels come first."
+        )
+    return X.reshape(len(X), math.prod(X.shape[1:]))

@@ -1,0 +1,56 @@
+"""Planes of a row block and sums of their products, spread over a team."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm._validation import FloatArray
+from hyperelm.algebra import Algebra
+from hyperelm.products import is_identity, planes
+from hyperelm.solvers.team import Team
+
+_SCRATCH = 64 * 2**20
+_ROWS = 64  # rows whose planes are formed at a time, in cache
+
+Pair = tuple[FloatArray, FloatArray, float]
+
+
+def row_blocks(rows: int, size: int) -> Iterator[slice]:
+    """Slices of at most `size` rows."""
+    return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
+
+
+def chunk_rows(algebra: Algebra, inputs: int, unknowns: int, targets: int, itemsize: int) -> int:
+    """Rows of a block for D inputs, L unknowns and N targets whose scratch memory is about `_SCRATCH` bytes."""
+    numbers = unknowns if algebra.dim == 1 else 2 * max(inputs, targets) + 4 * unknowns
+    return int(np.clip(_SCRATCH // max(1, itemsize * algebra.dim * numbers), 64, 4096))
+
+
+def nonzero_components(x: FloatArray) -> tuple[int, ...]:
+    """The components that are not zero throughout x, (..., d)."""
+    return tuple(k for k in range(x.shape[-1]) if x[:1, ..., k].any() or x[..., k].any())
+
+
+def team_planes(x: FloatArray, basis: NDArray[np.float64], name: str, team: Team) -> FloatArray:
+    """The planes of x, (m, n, d) -> (p, m, n), in the team's memory called `name` unless they are views of x."""
+    if is_identity(basis) and x.strides[1] == x.itemsize:
+        return planes(x, basis)
+    image = team.array(name, (basis.shape[1], *x.shape[:2]), x.dtype)
+    team.run([partial(planes, x[rows], basis, out=image[:, rows]) for rows in row_blocks(len(x), _ROWS)])
+    return image
+
+
+def sum_products(pairs: Sequence[Pair], total: FloatArray, team: Team, *, fresh: bool = False) -> None:
+    """total += Σ c ab, or total = Σ c ab if `fresh`."""
+    for n, (a, b, c) in enumerate(pairs):
+        begins = fresh and n == 0
+        product = total if begins else team.array("product", total.shape, total.dtype, of_thread=True)
+        np.matmul(a, b, out=product)
+        if c != 1:
+            product *= total.dtype.type(c)
+        if not begins:
+            total += product

@@ -1,0 +1,89 @@
+"""Threads and scratch memory for training.
+
+Between two matrix products there is work that no BLAS spreads over the cores: combinations of components,
+activations, sums. So the pieces themselves are spread, each on one BLAS thread. A piece writes where no other does,
+and which thread takes it does not matter to the result: it is the same, bit for bit, for any number of threads.
+
+Fresh memory of the size of a row block costs more than the arithmetic that fills it, so buffers are used again.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from threadpoolctl import ThreadpoolController
+
+Task = Callable[[], object]
+
+_WORTHWHILE = 3e8  # multiply-adds below which threads cost more than they bring
+
+
+class Team:
+    """Runs independent tasks, and lends arrays by name."""
+
+    def __init__(self, pool: ThreadPoolExecutor | None = None) -> None:
+        self._pool = pool
+        self._buffers: dict[tuple[Any, ...], NDArray[Any]] = {}
+
+    def run(self, tasks: Iterable[Task]) -> None:
+        """Do all tasks, in any order."""
+        if self._pool is None:
+            for task in tasks:
+                task()
+        else:
+            for future in [self._pool.submit(task) for task in tasks]:
+                future.result()
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike, *, of_thread: bool = False) -> NDArray[Any]:
+        """An uninitialised array: the same memory at every call with this name, or each thread's own."""
+        key = (name, np.dtype(dtype), threading.get_ident() if of_thread else None)
+        size = math.prod(shape)
+        buffer = self._buffers.get(key)
+        if buffer is None or buffer.size < size:
+            buffer = self._buffers[key] = np.empty(size, dtype)
+        return buffer[:size].reshape(shape)
+
+
+@contextmanager
+def team(multiply_adds: float) -> Iterator[Team]:
+    """A team of as many threads as BLAS may use now (one inside a joblib worker), if the work is worth it."""
+    if multiply_adds < _WORTHWHILE or (threads := _blas_threads()) == 1:
+        yield Team()
+        return
+    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+        yield Team(pool)
+
+
+@contextmanager
+def one_blas() -> Iterator[None]:
+    """SciPy's BLAS alone on all threads.
+
+    NumPy and SciPy bring a library each, and the threads of one that wait for work slow down those of the other.
+    """
+    numpy_only = _controller().select(user_api="blas")
+    numpy_only.lib_controllers = [lib for lib in numpy_only.lib_controllers if "numpy.libs" in lib.filepath]
+    with numpy_only.limit(limits=1):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _blas_threads() -> int:
+    return max((library["num_threads"] for library in _controller().select(user_api="blas").info()), default=1)
+
+
+def pieces(length: int, count: int) -> list[slice]:
+    """`count` nearly equal slices of a length, fewer if it is shorter."""
+    count = max(1, min(count, length))
+    return [slice(n * length // count, (n + 1) * length // count) for n in range(count)]
