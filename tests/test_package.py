@@ -24,6 +24,7 @@ ORDER = [
         "algebra",
         "algebras",
         "decomposition",
+        "bilinear",
         "products",
         "solvers",
         "linalg",

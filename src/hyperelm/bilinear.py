@@ -91,7 +91,7 @@ def scheme(
     kept = np.ix_(everything if left is None else left, everything, everything if out is None else out)
     table[kept] = algebra.table[kept]
     candidates = [_by_entries(table), _by_blocks(algebra, table)]
-    if search and algebra.dim <= _LARGEST_SEARCHED:
+    if search and table.any() and algebra.dim <= _LARGEST_SEARCHED:
         candidates.extend(_by_decomposition(table, fewer_than=min(len(c.terms) for c in candidates)))
     return min(candidates, key=lambda candidate: len(candidate.terms))
 

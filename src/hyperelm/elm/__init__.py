@@ -1,1 +1,7 @@
 """Extreme learning machines as scikit-learn estimators."""
+
+from hyperelm.elm.base import RankDeficiencyWarning
+from hyperelm.elm.classifier import ELMClassifier
+from hyperelm.elm.regressor import ELMRegressor
+
+__all__ = ["ELMClassifier", "ELMRegressor", "RankDeficiencyWarning"]

@@ -52,9 +52,19 @@ class Accumulator(ABC):
         self.rows, self.weight, self.square = 0, 0.0, 0.0
 
     def update(
-        self, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None = None, *, team: Team | None = None
+        self,
+        H: FloatArray,
+        T: FloatArray,
+        sample_weight: FloatArray | None = None,
+        *,
+        count: float | None = None,
+        team: Team | None = None,
     ) -> None:
-        """Take in a row block; `team` does its independent pieces of work."""
+        """Take in a row block.
+
+        `count` says for how many samples it stands where that is not the sum of the weights, as with weights that
+        are costs; `team` does the independent pieces of work.
+        """
         H, T = self._shaped(H, self.unknowns, "H"), self._shaped(T, self.targets, "T")
         if len(H) != len(T):
             raise ValueError(f"`H` and `T` must have the same number of rows, got {len(H)} and {len(T)}.")
@@ -67,7 +77,9 @@ class Accumulator(ABC):
             H, T = H * roots, T * roots
         self._add(H, T, team)
         self.rows += len(H)
-        self.weight += len(H) if weight is None else float(weight.sum(dtype=np.float64))
+        if count is None:
+            count = len(H) if weight is None else float(weight.sum(dtype=np.float64))
+        self.weight += count
         self.square += square if weight is None else sum(by_rows(T, sum_of_squares, team))
 
     def merge(self, other: Accumulator) -> None:

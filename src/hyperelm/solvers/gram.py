@@ -31,7 +31,6 @@ from hyperelm.solvers.problem import Array, NormalEquations
 from hyperelm.solvers.sums import nonzero_components, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
-
 Pair = tuple[int, int, float]
 Coefficients = dict[tuple[int, int], complex]
 

@@ -166,7 +166,8 @@ class Triangular:
 
     @property
     def floor(self) -> float:
-        return float((4 * self.size * np.finfo(self.R.dtype).eps) ** 2)
+        """Below it predictions would depend on the rounding of the rows."""
+        return float(16 * np.finfo(self.R.dtype).eps)
 
     def singular_values(self) -> NDArray[np.float64]:
         return np.asarray(linalg.svdvals(self.R, check_finite=False), dtype=np.float64)

@@ -139,7 +139,7 @@ def _gcv(state: Accumulator, reduced: Sequence[Reduced], spectra: Sequence[Spect
         unexplained = state.tail
     rss = np.full(len(ridges), unexplained)
     # n - tr S, the free unknowns included in dL; sums of λ/(σ²+λ) keep their digits where tr S is close to n.
-    left = np.full(len(ridges), rows - state.algebra.dim * state.unknowns)
+    left = np.full(len(ridges), float(rows - state.algebra.dim * state.unknowns))
     for spectrum in spectra:
         shrinkage = spectrum.shrinkage(ridges)
         rss += shrinkage**2 @ spectrum.energies()

@@ -28,12 +28,14 @@ def svd(
     *,
     ridge: float | str = 0.0,
     sample_weight: FloatArray | None = None,
+    count: float | None = None,
     free: Sequence[int] = (),
     rtol: float | None = None,
 ) -> Solution:
-    """The solution X, (L, N, d), of AX ≈ B for A, (M, L, d), and B, (M, N, d); arguments as in `solve`."""
+    """The solution X, (L, N, d), of AX ≈ B for A, (M, L, d), and B, (M, N, d); arguments as in
+    `solve` and `Accumulator.update`."""
     rows = _AllRows(algebra, A.shape[1], B.shape[1], np.result_type(A, B))
-    rows.update(A, B, sample_weight)
+    rows.update(A, B, sample_weight, count=count)
     return solve(rows, ridge, free=free, rtol=rtol)
 
 

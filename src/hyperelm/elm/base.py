@@ -1,0 +1,338 @@
+"""What the three estimators share: one random layer, one least-squares problem.
+
+Training reads the rows in blocks, takes each through the hidden layer and into an accumulator, and solves
+
+    min ‖[h, x, 1] M - T‖² + λ‖M‖²,
+
+where the row of M that belongs to the bias is not penalised (section 4 of the paper, with ridge).
+"""
+
+from __future__ import annotations
+
+import numbers
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from hyperelm import activations, algebras
+from hyperelm._validation import FloatArray
+from hyperelm.activations import Activation
+from hyperelm.algebra import Algebra
+from hyperelm.elm.hidden import HiddenLayer
+from hyperelm.elm.layout import Layout
+from hyperelm.packing import components
+from hyperelm.products import right_operator
+from hyperelm.solvers import QR, Gram, Solution, solve, svd
+from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.choice import METHODS, check_ridge, trusted
+from hyperelm.solvers.sums import chunk_rows, row_blocks
+from hyperelm.solvers.team import Team, team
+
+# Pre-activations of this root mean square: in the bend of tanh, where a layer is neither linear nor saturated.
+AUTO_SCALE = 0.5
+
+
+class RankDeficiencyWarning(UserWarning):
+    """Columns of the hidden layer are linearly dependent and no ridge chooses among the solutions."""
+
+
+Weights = FloatArray | None
+
+
+class BaseELM(BaseEstimator):
+    """Parameters, hidden layer, training and prediction of an extreme learning machine."""
+
+    algebra_: Algebra
+    hidden_weights_: FloatArray
+    output_weights_: FloatArray
+    n_features_in_: int
+
+    def __init__(
+        self,
+        algebra: str | Algebra = "quaternions",
+        n_hidden: int = 100,
+        *,
+        activation: str | Activation = "tanh",
+        weight_scale: str | float = "auto",
+        bias: bool = True,
+        packing: str = "full",
+        direct_link: bool = False,
+        ridge: float | str = "gcv",
+        solver: str = "auto",
+        chunk_size: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.algebra = algebra
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.weight_scale = weight_scale
+        self.bias = bias
+        self.packing = packing
+        self.direct_link = direct_link
+        self.ridge = ridge
+        self.solver = solver
+        self.chunk_size = chunk_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ input
+
+    def _check_parameters(self) -> None:
+        self.algebra_ = algebras.get(self.algebra)
+        self._activation = activations.get(self._activation_name())
+        components(self.packing, self.algebra_, "packing")
+        check_ridge(self.ridge)
+        for name, lowest in (("n_hidden", 1), ("chunk_size", 1)):
+            value = getattr(self, name)
+            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if not (whole and value >= lowest) and not (name == "chunk_size" and value is None):
+                raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}.")
+        if self.solver not in METHODS:
+            raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
+        scale = self.weight_scale
+        number = isinstance(scale, numbers.Real) and not isinstance(scale, bool) and np.isfinite(scale) and scale > 0
+        if not number and scale not in ("auto", "paper"):
+            raise ValueError(f"`weight_scale` must be 'auto', 'paper' or a number > 0, got {scale!r}.")
+
+    def _activation_name(self) -> str | Activation:
+        return self.activation
+
+    def _check_X(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        """A validated array, (n, columns) or (n, features, d); integers stay, to be cast block by block."""
+        dtype = None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
+        if not reset and isinstance(X, np.ndarray) and X.ndim != self._input.ndim and X.ndim in (2, 3):
+            wanted = f"(n, {self._input.features}, {self._input.dim})" if self._input.ndim == 3 else "(n, columns)"
+            raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {X.shape}.")
+        X = validate_data(self, X, reset=reset, dtype=dtype, allow_nd=True)
+        self._check_components(X, "X")
+        return X
+
+    def _check_components(self, array: NDArray[Any], name: str) -> None:
+        dim = self.algebra_.dim
+        if array.ndim > 3 or (array.ndim == 3 and array.shape[-1] != dim):
+            raise ValueError(
+                f"`{name}` must have shape (n, columns), or (n, features, {dim}) with a last axis of length {dim} "
+                f"({self.algebra_.name or 'the dimension of the algebra'}), got shape {array.shape}. "
+                "Use `hyperelm.pack` to put channels into components."
+            )
+
+    def _check_weight(self, sample_weight: Any, X: NDArray[Any]) -> FloatArray | None:
+        if sample_weight is None:
+            return None
+        return _check_sample_weight(sample_weight, X, dtype=np.float64)
+
+    def _dtype(self, X: NDArray[Any]) -> np.dtype[Any]:
+        return X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+    # ------------------------------------------------------------------ hidden layer
+
+    def _draw(self, X: NDArray[Any], weight: Weights, dtype: np.dtype[Any]) -> None:
+        """The weights of the hidden layer, component by component from a normal distribution, and their scale."""
+        D, d = self._input.features, self.algebra_.dim
+        self.weight_scale_ = self._scale(X, weight)
+        rng = _generator(self.random_state)
+        W = rng.standard_normal((D + bool(self.bias), self.n_hidden, d), dtype=dtype)
+        W[:D] *= dtype.type(self.weight_scale_)
+        if self.bias:
+            # The input of the bias is 1 in any unit of the data, so a scale that follows the data leaves it out.
+            W[D] *= dtype.type(AUTO_SCALE if self.weight_scale == "auto" else self.weight_scale_)
+        self.hidden_weights_ = W
+
+    def _scale(self, X: NDArray[Any], weight: Weights) -> float:
+        if self.weight_scale == "paper":
+            return 10 / self._input.features
+        if self.weight_scale != "auto":
+            return float(self.weight_scale)
+        total, count = 0.0, 0.0
+        for rows in row_blocks(len(X), 4096):
+            block = np.asarray(X[rows], dtype=np.float64).reshape(len(X[rows]), -1)
+            squares = np.einsum("ij,ij->i", block, block)
+            w = np.ones(len(block)) if weight is None else weight[rows]
+            total, count = total + float(squares @ w), count + float(w.sum())
+        mean = total / count if count > 0 else 0.0
+        return AUTO_SCALE / np.sqrt(mean) if mean > 0 else AUTO_SCALE
+
+    def _layer(self) -> HiddenLayer:
+        return HiddenLayer(self.hidden_weights_, self.bias, self.direct_link, self._activation, self.algebra_)
+
+    # ------------------------------------------------------------------ training
+
+    def _fit(self, X: NDArray[Any], T: NDArray[Any], weight: Weights, output: Layout, cost: Weights = None) -> None:
+        """Draw the hidden layer and fit the output layer to all rows.
+
+        `weight` says how many samples a row stands for, `cost` how much an error on it matters.
+        """
+        dtype = self._dtype(X)
+        self._input, self._output = Layout.of(X, self.algebra_, self.packing), output
+        self._draw(X, weight, dtype)
+        self._train(X, T, weight, cost, dtype)
+
+    def _continue(
+        self, X: NDArray[Any], T: NDArray[Any], weight: Weights, output: Layout, cost: Weights = None
+    ) -> None:
+        """Take in more rows, which are read once; the first of them fix the hidden layer."""
+        if self.solver == "svd":
+            raise ValueError(
+                "`solver` must not be 'svd' for partial_fit, which does not keep rows. Use 'qr' or 'auto'."
+            )
+        if not self.__sklearn_is_fitted__():
+            self._input, self._output, self._state = Layout.of(X, self.algebra_, self.packing), output, None
+            self._draw(X, weight, self._dtype(X))
+        elif self._state is None:
+            raise ValueError(
+                "This model was fitted with solver='svd', which keeps no summary of its rows: fit it again."
+            )
+        elif output != self._output:
+            raise ValueError(f"`y` must have the shape {self._output.shape(len(X))} of earlier calls, got {T.shape}.")
+        kind = Gram if self.solver == "gram" else QR
+        state = self._state or self._new_state(kind, self.hidden_weights_.dtype)
+        self._accumulate(state, X, T, weight, cost)
+        self._finish(self._solve(state), rows=state.rows)
+
+    def _train(self, X: NDArray[Any], T: NDArray[Any], weight: Weights, cost: Weights, dtype: np.dtype[Any]) -> None:
+        """Fit the output layer to rows that can be read as often as needed."""
+        if self.solver == "svd":
+            self._state = None
+            H = np.ascontiguousarray(self._layer()(self._input.pack(X, dtype), Team()))
+            count = float(len(X)) if weight is None else float(weight.sum())
+            solution = svd(
+                H,
+                self._output.pack(T, dtype),
+                self.algebra_,
+                ridge=self.ridge,
+                sample_weight=_product(weight, cost),
+                count=count,
+                free=self._free(),
+            )
+            self._finish(solution, rows=len(X))
+            return
+        for kind in {"auto": (Gram, QR), "gram": (Gram,), "qr": (QR,)}[self.solver]:
+            state = self._new_state(kind, dtype)
+            self._accumulate(state, X, T, weight, cost)
+            solution = self._solve(state)
+            if trusted(solution, dtype):
+                break
+        self._finish(solution, rows=len(X))
+
+    def _new_state(self, kind: type[Accumulator], dtype: np.dtype[Any]) -> Accumulator:
+        return kind(self.algebra_, self._layer().width, self._output.features, dtype)
+
+    def _accumulate(self, state: Accumulator, X: NDArray[Any], T: NDArray[Any], weight: Weights, cost: Weights) -> None:
+        """Take rows through the hidden layer into an accumulator, which the model keeps for `partial_fit`."""
+        layer, D, N = self._layer(), self._input.features, self._output.features
+        size = self.chunk_size or chunk_rows(self.algebra_, D, layer.width, N, state.dtype.itemsize)
+        work = float(len(X)) * layer.width * (D + N + layer.width) * self.algebra_.dim**2
+        total = _product(weight, cost)
+        with team(work) as crew:
+            for rows in self._progress(len(X), size):
+                H = layer(self._input.pack(X[rows], state.dtype), crew)
+                T_rows = self._output.pack(T[rows], state.dtype)
+                count = float(len(H)) if weight is None else float(weight[rows].sum())
+                state.update(H, T_rows, None if total is None else total[rows], count=count, team=crew)
+        self._state = state
+
+    def _progress(self, rows: int, size: int) -> Iterator[slice]:
+        for block in row_blocks(rows, size):
+            yield block
+            if self.verbose:
+                print(f"\r{type(self).__name__}: {block.stop:,} of {rows:,} rows", end="", file=sys.stderr, flush=True)
+        if self.verbose:
+            print(file=sys.stderr)
+
+    def _solve(self, state: Accumulator) -> Solution:
+        return solve(state, self.ridge, free=self._free())
+
+    def _free(self) -> list[int]:
+        """The rows of the output weights that ridge does not penalise: the bias."""
+        D, L, _ = self.hidden_weights_.shape
+        return [L + (D - 1 if self.direct_link else 0)] if self.bias else []
+
+    def _finish(self, solution: Solution, rows: int) -> None:
+        """Keep the solution and build what prediction needs."""
+        self.output_weights_ = solution.x
+        self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
+        self.n_parameters_ = self.hidden_weights_.size + self.output_weights_.size
+        if solution.ridge == 0 and solution.rank < self.algebra_.dim * len(solution.x):
+            warnings.warn(
+                f"The hidden layer has rank {solution.rank} of {self.algebra_.dim * len(solution.x)} on {rows} rows: "
+                "the output weights of least norm were taken. Use fewer neurons, more rows, or a ridge.",
+                RankDeficiencyWarning,
+                stacklevel=3,
+            )
+        self._build_operators()
+
+    def _build_operators(self) -> None:
+        """The real matrices of both layers, on raw columns: Φ_R(W)ᵀ and Φ_R(M)ᵀ without the unused places."""
+        layer = self._layer()
+        inputs = slice(None) if self._input.is_flat else self._input.places
+        outputs = slice(None) if self._output.is_flat else self._output.places
+        self._encoder = right_operator(layer.weights, self.algebra_)[inputs]
+        self._encoder_bias = None if layer.bias is None else layer.bias.ravel()
+        M = self.output_weights_
+        if self.bias:
+            M, bias = M[:-1], M[-1].ravel()[outputs]
+        self._decoder = right_operator(M, self.algebra_)[:, outputs]
+        self._decoder_bias = bias if self.bias else None
+        if self.direct_link:
+            split = self.n_hidden * self.algebra_.dim
+            places = inputs if isinstance(inputs, slice) else split + inputs
+            link = self._decoder[split:] if isinstance(places, slice) else self._decoder[places]
+            self._decoder = np.concatenate([self._decoder[:split], link])
+
+    # ------------------------------------------------------------------ prediction
+
+    def _codes(self, X: NDArray[Any]) -> FloatArray:
+        """The hidden layer of raw rows, (n, L d): one real product and the activation."""
+        h = np.asarray(X, dtype=self.hidden_weights_.dtype).reshape(len(X), -1) @ self._encoder
+        if self._encoder_bias is not None:
+            h += self._encoder_bias
+        return activations.apply(self._activation, h)
+
+    def _decode(self, H: FloatArray) -> FloatArray:
+        """The output layer of codes, (n, L d) -> (n, columns): one real product."""
+        Y = H @ self._decoder
+        if self._decoder_bias is not None:
+            Y += self._decoder_bias
+        return Y
+
+    def _outputs(self, X: NDArray[Any]) -> FloatArray:
+        """The network's output for raw rows, (n, columns), block by block."""
+        Y = np.empty((len(X), self._output.columns), dtype=self.hidden_weights_.dtype)
+        for rows in row_blocks(len(X), self.chunk_size or 4096):
+            H = self._codes(X[rows])
+            if self.direct_link:
+                H = np.concatenate([H, np.asarray(X[rows], dtype=H.dtype).reshape(len(H), -1)], axis=1)
+            Y[rows] = self._decode(H)
+        return Y
+
+    def _checked_for_prediction(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self, "output_weights_")
+        return self._check_X(X, reset=False)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "output_weights_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False
+        return tags
+
+
+def _product(weight: Weights, cost: Weights) -> Weights:
+    return weight if cost is None else cost if weight is None else weight * cost
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """NumPy's generator for what scikit-learn calls a random state."""
+    if random_state is None or isinstance(random_state, numbers.Integral):
+        check_random_state(random_state)
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,210 @@
+"""The ELM for classification: regression onto the indicators of the classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_consistent_length, column_or_1d, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from hyperelm._validation import FloatArray
+from hyperelm.elm.base import BaseELM
+from hyperelm.elm.layout import Layout
+
+
+class ELMClassifier(ClassifierMixin, BaseELM):
+    """Extreme learning machine for classification over a hypercomplex algebra.
+
+    The output layer is fitted by least squares to the indicators of the classes, one number a class with the
+    indicator in its real part; the class with the largest output is predicted.
+
+    Parameters
+    ----------
+    algebra : str or Algebra, default="quaternions"
+        A name of `hyperelm.algebras` or an `Algebra`; "real" gives the classical network.
+    n_hidden : int, default=100
+        The number of hypercomplex neurons.
+    activation : str or callable, default="tanh"
+        "tanh", "sigmoid", "relu", "leaky_relu", "sine", "gaussian", "identity", "hard_tanh", "softsign", or a
+        function of arrays; applied to each component.
+    weight_scale : "auto", "paper" or float, default="auto"
+        Standard deviation of the random weights. "auto" divides by the root mean square norm of the input rows, so
+        that results do not depend on the unit of the data; "paper" is 10/D for D inputs.
+    bias : bool, default=True
+        An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
+    packing : {"full", "imaginary", "real"}, default="full"
+        How columns of a table become numbers: d of them, d - 1 in the imaginary parts, or one in the real part.
+    direct_link : bool, default=False
+        Whether the inputs also feed the output layer, as in a random vector functional link network.
+    ridge : float or "gcv", default="gcv"
+        The penalty on the output weights, or its choice by generalised cross-validation. The paper uses 0.
+    solver : {"auto", "gram", "qr", "svd"}, default="auto"
+        See `hyperelm.linalg.lstsq`.
+    chunk_size : int, optional
+        Rows of a block; by default as many as keep the working memory small.
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+        1 shows progress.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with those of the samples.
+
+    Attributes
+    ----------
+    algebra_ : Algebra
+    hidden_weights_ : array of shape (D + bias, n_hidden, d)
+    output_weights_ : array of shape (n_hidden + direct-link inputs + bias, N, d)
+        The row of the bias is the last in both.
+    n_parameters_ : int
+        All real numbers in both, the TNP of the paper.
+    rank_, condition_ : int, float
+        Of the real matrix of the hidden layer, Φ_L(H).
+    ridge_, weight_scale_ : float
+        The values that were used.
+    n_features_in_ : int
+    classes_ : array of shape (n_classes,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hyperelm import ELMClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ELMClassifier("tessarines", n_hidden=50, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        algebra: Any = "quaternions",
+        n_hidden: int = 100,
+        *,
+        activation: Any = "tanh",
+        weight_scale: Any = "auto",
+        bias: bool = True,
+        packing: str = "full",
+        direct_link: bool = False,
+        ridge: Any = "gcv",
+        solver: str = "auto",
+        chunk_size: int | None = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            algebra,
+            n_hidden,
+            activation=activation,
+            weight_scale=weight_scale,
+            bias=bias,
+            packing=packing,
+            direct_link=direct_link,
+            ridge=ridge,
+            solver=solver,
+            chunk_size=chunk_size,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMClassifier:
+        """Fit the network.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+        y : array of shape (n,)
+            Class labels.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = self._check_X_labels(X, y, reset=True)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"This solver needs samples of at least 2 classes in the data, but the data contains only one "
+                f"class: {self.classes_[0]!r}"
+            )
+        weight = self._check_weight(sample_weight, X)
+        self._fit(X, self._indicators(y), weight, self._layout(), self._costs(y))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ELMClassifier:
+        """Go on with more rows; the first call needs all `classes`, and fixes the hidden layer and its scale."""
+        first = not self.__sklearn_is_fitted__()
+        if first:
+            self._check_parameters()
+            if classes is None:
+                raise ValueError(
+                    "`classes` must be passed on the first call to partial_fit: all labels that will come."
+                )
+            self.classes_ = np.unique(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"`classes` must be those of the first call, {self.classes_}, got {np.unique(classes)}.")
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "`class_weight` must not be 'balanced' for partial_fit, which sees a part of the classes' counts. "
+                "Pass a dict, or sample_weight."
+            )
+        X, y = self._check_X_labels(X, y, reset=first)
+        unseen = np.setdiff1d(y, self.classes_)
+        if len(unseen):
+            raise ValueError(f"`y` must have labels among `classes`, {self.classes_}, got {unseen}.")
+        weight = self._check_weight(sample_weight, X)
+        self._continue(X, self._indicators(y), weight, self._layout(), self._costs(y))
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The outputs of the network, (n, n_classes); for two classes their difference, (n,)."""
+        scores = self._outputs(self._checked_for_prediction(X))
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability vector nearest to the outputs, (n, n_classes).
+
+        Least squares on indicators estimates the probabilities of the classes, but its outputs may be negative or
+        not sum to one; they are projected onto the vectors that do neither. They are not calibrated: see
+        `sklearn.calibration.CalibratedClassifierCV`.
+        """
+        return _nearest_probabilities(self._outputs(self._checked_for_prediction(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest output, (n,)."""
+        scores = self._outputs(self._checked_for_prediction(X))
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def _check_X_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        X = self._check_X(X, reset=reset)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        return X, y
+
+    def _layout(self) -> Layout:
+        """One number a class, its real part the output."""
+        classes = len(self.classes_)
+        return Layout(2, classes, classes, self.algebra_.dim, 0, 1)
+
+    def _indicators(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(y[:, None] == self.classes_)
+
+    def _costs(self, y: NDArray[Any]) -> FloatArray | None:
+        return None if self.class_weight is None else compute_sample_weight(self.class_weight, y)
+
+
+def _nearest_probabilities(scores: FloatArray) -> FloatArray:
+    """The Euclidean projection of rows onto the simplex: max(s - t, 0) with the t that makes them sum to one."""
+    ordered = np.sort(scores, axis=1)[:, ::-1]
+    excess = np.cumsum(ordered, axis=1) - 1
+    counts = np.arange(1, scores.shape[1] + 1, dtype=scores.dtype)
+    last = np.count_nonzero(ordered > excess / counts, axis=1) - 1
+    threshold = excess[np.arange(len(scores)), last] / counts[last]
+    return np.maximum(scores - threshold[:, None], 0)

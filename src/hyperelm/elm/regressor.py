@@ -1,0 +1,123 @@
+"""The ELM for regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_array, check_consistent_length
+
+from hyperelm._validation import FloatArray
+from hyperelm.elm.base import BaseELM
+from hyperelm.elm.layout import Layout
+
+
+class ELMRegressor(RegressorMixin, BaseELM):
+    """Extreme learning machine for regression over a hypercomplex algebra.
+
+    One hidden layer of random neurons, one output layer fitted by least squares.
+
+    Parameters
+    ----------
+    algebra : str or Algebra, default="quaternions"
+        A name of `hyperelm.algebras` or an `Algebra`; "real" gives the classical network.
+    n_hidden : int, default=100
+        The number of hypercomplex neurons.
+    activation : str or callable, default="tanh"
+        "tanh", "sigmoid", "relu", "leaky_relu", "sine", "gaussian", "identity", "hard_tanh", "softsign", or a
+        function of arrays; applied to each component.
+    weight_scale : "auto", "paper" or float, default="auto"
+        Standard deviation of the random weights. "auto" divides by the root mean square norm of the input rows, so
+        that results do not depend on the unit of the data; "paper" is 10/D for D inputs.
+    bias : bool, default=True
+        An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
+    packing : {"full", "imaginary", "real"}, default="full"
+        How columns of a table become numbers: d of them, d - 1 in the imaginary parts, or one in the real part.
+    direct_link : bool, default=False
+        Whether the inputs also feed the output layer, as in a random vector functional link network.
+    ridge : float or "gcv", default="gcv"
+        The penalty on the output weights, or its choice by generalised cross-validation. The paper uses 0.
+    solver : {"auto", "gram", "qr", "svd"}, default="auto"
+        See `hyperelm.linalg.lstsq`.
+    chunk_size : int, optional
+        Rows of a block; by default as many as keep the working memory small.
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+        1 shows progress.
+
+    Attributes
+    ----------
+    algebra_ : Algebra
+    hidden_weights_ : array of shape (D + bias, n_hidden, d)
+    output_weights_ : array of shape (n_hidden + direct-link inputs + bias, N, d)
+        The row of the bias is the last in both.
+    n_parameters_ : int
+        All real numbers in both, the TNP of the paper.
+    rank_, condition_ : int, float
+        Of the real matrix of the hidden layer, Φ_L(H).
+    ridge_, weight_scale_ : float
+        The values that were used.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from hyperelm import ELMRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), ELMRegressor("quaternions", random_state=0))
+    >>> bool(cross_val_score(model, X, y).mean() > 0.45)
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
+        """Fit the network.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+            A table, packed as `packing` says, or hypercomplex numbers, taken as they are.
+        y : array of shape (n,), (n, columns) or (n, N, d)
+            One value a row, which stands in the real part; a table, packed like the input; or numbers.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = self._check_X_y(X, y, reset=True)
+        self._fit(X, y, self._check_weight(sample_weight, X), Layout.of(y, self.algebra_, self.packing))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
+        """Go on with more rows; arguments as in `fit`. The first call fixes the hidden layer and its scale."""
+        first = not self.__sklearn_is_fitted__()
+        if first:
+            self._check_parameters()
+        X, y = self._check_X_y(X, y, reset=first)
+        self._continue(X, y, self._check_weight(sample_weight, X), Layout.of(y, self.algebra_, self.packing))
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """The network's output, in the shape of the y that it was fitted to."""
+        X = self._checked_for_prediction(X)
+        return self._outputs(X).reshape(self._output.shape(len(X)))
+
+    def _check_X_y(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        X = self._check_X(X, reset=reset)
+        y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=self)
+        self._check_components(y, "y")
+        check_consistent_length(X, y)
+        return X, np.asarray(y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,131 @@
+"""Leave-one-out residuals against refitting without each sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hyperelm import algebras, linalg
+from hyperelm.solvers import QR, Gram, leave_one_out, solve
+
+kinds = pytest.mark.parametrize("kind", [Gram, QR])
+
+
+def rows_of(algebra, shape, seed=0):
+    M, L, N = shape
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((M, L, algebra.dim)), rng.standard_normal((M, N, algebra.dim))
+
+
+def refitted(H, T, algebra, ridge, weight, free):
+    """The residual of every sample under the fit to all the others."""
+    M, L = H.shape[:2]
+    d = algebra.dim
+    P, t = linalg.left_matrix(H, algebra), linalg.to_real(T)
+    below = np.diag(np.sqrt(ridge) * np.repeat(~np.isin(np.arange(L), free), d))
+    roots = np.sqrt(np.repeat(weight, d))[:, None]
+    residuals = np.empty((M * d, t.shape[1]))
+    for m in range(M):
+        rows = slice(m * d, (m + 1) * d)
+        A = np.vstack([np.delete(roots * P, np.s_[rows], axis=0), below])
+        b = np.vstack([np.delete(roots * t, np.s_[rows], axis=0), np.zeros((len(below), t.shape[1]))])
+        residuals[rows] = P[rows] @ np.linalg.lstsq(A, b, rcond=1e-12)[0] - t[rows]
+    return linalg.from_real(residuals, algebra)
+
+
+def residuals_of(kind, H, T, algebra, ridge=0.0, weight=None, free=(), dtype=np.float64):
+    state = kind(algebra, H.shape[1], T.shape[1], dtype)
+    state.update(H[:5], T[:5], None if weight is None else weight[:5])
+    state.update(H[5:], T[5:], None if weight is None else weight[5:])
+    solution = solve(state, ridge, free=free)
+    return leave_one_out(state, solution, H.astype(dtype), T.astype(dtype), weight, free=free), solution
+
+
+@kinds
+@pytest.mark.parametrize("ridge", [0.0, 0.4, "gcv"])
+@pytest.mark.parametrize("free", [(), (2,)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_against_refits(algebra, kind, ridge, free, weighted):
+    H, T = rows_of(algebra, (12, 3, 2))
+    weight = np.random.default_rng(1).uniform(0.2, 2, 12) if weighted else None
+    residuals, solution = residuals_of(kind, H, T, algebra, ridge, weight, free)
+    expected = refitted(H, T, algebra, solution.ridge, np.ones(12) if weight is None else weight, free)
+    assert residuals.shape == T.shape
+    np.testing.assert_allclose(residuals, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+@kinds
+def test_weight_zero_leaves_the_residual(algebra, kind):
+    H, T = rows_of(algebra, (12, 3, 2))
+    weight = np.where(np.arange(12) == 4, 0.0, 1.0)
+    residuals, solution = residuals_of(kind, H, T, algebra, 0.1, weight)
+    plain = linalg.matmul(H, solution.x, algebra) - T
+    np.testing.assert_allclose(residuals[4], plain[4], atol=1e-12 * algebra.dim)
+    np.testing.assert_allclose(residuals, refitted(H, T, algebra, 0.1, weight, ()), rtol=0, atol=1e-9)
+
+
+@kinds
+def test_dependent_columns(algebra, kind):
+    """The prediction of the minimum-norm solution is that of any other, with a ridge or without."""
+    H, T = rows_of(algebra, (14, 3, 2))
+    H[:, 2] = 3 * H[:, 0]
+    for ridge in (0.0, 0.2):
+        residuals, _ = residuals_of(kind, H, T, algebra, ridge)
+        expected = refitted(H, T, algebra, ridge, np.ones(14), ())
+        np.testing.assert_allclose(residuals, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+
+
+@kinds
+def test_fewer_rows_than_unknowns(kind):
+    """With a ridge the formula holds; without, every leverage is 1 and there is no such residual."""
+    for name in ("real", "quaternions", "klein4", "R[+1,+1]"):
+        algebra = algebras.get(name)
+        H, T = rows_of(algebra, (4, 7, 2))
+        residuals, _ = residuals_of(kind, H, T, algebra, 0.5)
+        np.testing.assert_allclose(residuals, refitted(H, T, algebra, 0.5, np.ones(4), ()), rtol=0, atol=1e-9)
+        assert np.all(np.isnan(residuals_of(kind, H, T, algebra, 0.0)[0]))
+
+
+@kinds
+def test_a_row_that_alone_decides_an_unknown_has_no_residual(kind):
+    algebra = algebras.get("quaternions")
+    H, T = rows_of(algebra, (12, 3, 2))
+    H[:, 2] = 0
+    H[7, 2] = [0.5, 1, -1, 2]
+    residuals, _ = residuals_of(kind, H, T, algebra)
+    assert np.all(np.isnan(residuals[7]))
+    others = np.arange(12) != 7
+    np.testing.assert_allclose(residuals[others], refitted(H, T, algebra, 0.0, np.ones(12), ())[others], atol=1e-9)
+
+
+@kinds
+def test_any_of_the_rows(algebra, kind):
+    """A second pass takes row blocks as the first did."""
+    H, T = rows_of(algebra, (12, 3, 2))
+    weight = np.random.default_rng(1).uniform(0.2, 2, 12)
+    state = kind(algebra, 3, 2)
+    state.update(H, T, weight)
+    solution = solve(state, 0.3)
+    expected = refitted(H, T, algebra, 0.3, weight, ())
+    for rows in (slice(3, 8), slice(11, 12)):
+        residuals = leave_one_out(state, solution, H[rows], T[rows], weight[rows])
+        np.testing.assert_allclose(residuals, expected[rows], rtol=0, atol=1e-9)
+
+
+@kinds
+@pytest.mark.parametrize("name", ["real", "quaternions", "klein4"])
+def test_none_of_the_rows(kind, name):
+    algebra = algebras.get(name)
+    H, T = rows_of(algebra, (12, 3, 2))
+    state = kind(algebra, 3, 2)
+    state.update(H, T)
+    assert leave_one_out(state, solve(state, 0.3), H[:0], T[:0]).shape == (0, 2, algebra.dim)
+
+
+@kinds
+def test_single_precision(algebra, kind):
+    H, T = rows_of(algebra, (15, 3, 2))
+    residuals, _ = residuals_of(kind, H, T, algebra, 0.3, dtype=np.float32)
+    assert residuals.dtype == np.float32
+    expected = refitted(H, T, algebra, 0.3, np.ones(15), ())
+    np.testing.assert_allclose(residuals, expected, rtol=0, atol=1e-4 * np.abs(expected).max())

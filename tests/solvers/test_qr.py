@@ -1,0 +1,83 @@
+"""Sequential QR: triangular factors, what no X explains, and the accuracy of an SVD of everything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hyperelm import algebras, linalg
+from hyperelm.solvers import QR, Gram, solve
+
+
+def rows_of(algebra, shape, seed=0):
+    M, L, N = shape
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((M, L, algebra.dim)), rng.standard_normal((M, N, algebra.dim))
+
+
+def chunked(algebra, H, T, rows, dtype=np.float64):
+    state = QR(algebra, H.shape[1], T.shape[1], dtype)
+    for start in range(0, len(H), rows):
+        state.update(H[start : start + rows], T[start : start + rows])
+    return state
+
+
+@pytest.mark.parametrize("rows", [1, 4, 30])
+def test_factors(algebra, rows):
+    """Triangular, with the singular values of Φ_L(H), and Qᴴt with the energy that they explain."""
+    H, T = rows_of(algebra, (30, 4, 2))
+    P, t = linalg.left_matrix(H, algebra), linalg.to_real(T)
+    state = chunked(algebra, H, T, rows)
+    values, energy = [], 0.0
+    for problem in state.problems():
+        assert np.array_equal(problem.R, np.triu(problem.R))
+        values.append(np.repeat(np.linalg.svd(problem.R, compute_uv=False), problem.multiplicity))
+        energy += np.linalg.norm(problem.qt) ** 2
+    sigma = np.linalg.svd(P, compute_uv=False)
+    np.testing.assert_allclose(np.sort(np.concatenate(values))[::-1], sigma, atol=1e-12 * sigma[0])
+    Q, _ = np.linalg.qr(P)
+    explained = np.linalg.norm(Q.T @ t) ** 2
+    assert energy == pytest.approx(explained, rel=1e-12)
+    assert state.tail == pytest.approx(np.linalg.norm(t) ** 2 - explained, rel=1e-11)
+    assert state.square == pytest.approx(energy + state.tail, rel=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_fewer_rows_than_unknowns(algebra, rows):
+    H, T = rows_of(algebra, (3, 5, 2))
+    P, t = linalg.left_matrix(H, algebra), linalg.to_real(T)
+    solution = solve(chunked(algebra, H, T, rows))
+    np.testing.assert_allclose(
+        linalg.to_real(solution.x), np.linalg.lstsq(P, t, rcond=1e-12)[0], atol=1e-10 * np.abs(solution.x).max()
+    )
+    assert solution.rank == np.linalg.matrix_rank(P)
+    assert solution.condition == pytest.approx(np.linalg.cond(P), rel=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_more_accurate_than_normal_equations(dtype):
+    """Condition 1e10 (1e5): rows one block after another lose nothing, sums of squares lose everything."""
+    algebra = algebras.get("quaternions")
+    H, T = rows_of(algebra, (40, 5, 1))
+    kappa = 1e10 if dtype == np.float64 else 1e5
+    H = (H * np.geomspace(1, 1 / kappa, 5)[:, None]).astype(dtype)
+    X = np.random.default_rng(1).standard_normal((5, 1, 4)) * np.geomspace(1, kappa, 5)[:, None, None]
+    T = linalg.matmul(H.astype(float), X, algebra).astype(dtype)
+    x = solve(chunked(algebra, H, T, 7, dtype)).x
+    assert np.linalg.norm(x - X) < 100 * np.finfo(dtype).eps * kappa * np.linalg.norm(X)
+    gram = Gram(algebra, 5, 1, dtype)
+    gram.update(H, T)
+    assert np.linalg.norm(solve(gram).x - X) > 0.1 * np.linalg.norm(X)
+
+
+def test_many_small_merges_lose_nothing():
+    algebra = algebras.get("paper-Cl(1,1)")
+    H, T = rows_of(algebra, (400, 3, 2))
+    state = QR(algebra, 3, 2)
+    for row in range(len(H)):
+        part = QR(algebra, 3, 2)
+        part.update(H[row : row + 1], T[row : row + 1])
+        state.merge(part)
+    expected = np.linalg.lstsq(linalg.left_matrix(H, algebra), linalg.to_real(T), rcond=None)[0]
+    np.testing.assert_allclose(linalg.to_real(solve(state).x), expected, atol=1e-14)
+    assert state.tail == pytest.approx(state.square - np.linalg.norm(linalg.left_matrix(H, algebra) @ expected) ** 2)

@@ -1,0 +1,150 @@
+"""Schemes: the table they multiply by, how many products they take, and what rounding does in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hyperelm import algebras, linalg
+from hyperelm.bilinear import Scheme, is_worth_searching, scheme
+
+SIDES = [(False, False), (True, False), (False, True), (True, True)]
+without = pytest.mark.parametrize(
+    ("from_left", "from_out"), SIDES, ids=["full", "left imaginary", "out imaginary", "both imaginary"]
+)
+
+
+def restricted(algebra, left, out):
+    """The table without the components that are not named."""
+    table = algebra.table.copy()
+    for component in range(algebra.dim):
+        if left is not None and component not in left:
+            table[component] = 0
+        if out is not None and component not in out:
+            table[:, :, component] = 0
+    return table
+
+
+def imaginary(algebra, wanted):
+    return tuple(range(1, algebra.dim)) if wanted else None
+
+
+def multiplied(plan: Scheme, A, B):
+    """AB through the scheme, in the precision of A."""
+    kind = A.dtype.type
+    C = np.zeros((plan.out.shape[1], A.shape[0], B.shape[1]), A.dtype)
+    planes_A, planes_B = A @ plan.left.astype(kind), B @ plan.right.astype(kind)
+    for s, terms in plan.by_out().items():
+        for p, q, c in terms:
+            C[s] += kind(c) * (planes_A[..., p] @ planes_B[..., q])
+    return np.tensordot(C, plan.out.astype(kind), axes=(0, 1))
+
+
+def summed(plan: Scheme, A, C):
+    """Φ_L(A)ᵀφ(C) through the scheme."""
+    kind = A.dtype.type
+    B = np.zeros((plan.right.shape[1], A.shape[1], C.shape[1]), A.dtype)
+    planes_A, planes_C = A @ plan.left.astype(kind), C @ plan.out.astype(kind)
+    for q, terms in plan.by_right().items():
+        for p, s, c in terms:
+            B[q] += kind(c) * (planes_A[..., p].T @ planes_C[..., s])
+    return np.tensordot(B, plan.right.astype(kind), axes=(0, 1))
+
+
+@without
+@pytest.mark.parametrize("search", [False, True])
+def test_table(algebra, from_left, from_out, search):
+    left, out = imaginary(algebra, from_left), imaginary(algebra, from_out)
+    plan = scheme(algebra, left, out, search=search)
+    np.testing.assert_allclose(plan.table(), restricted(algebra, left, out), rtol=0, atol=1e-14)
+    assert max(np.abs(factor).max() for factor in (plan.left, plan.right, plan.out)) < 2.2
+    assert max((abs(c) for *_, c in plan.terms), default=1.0) <= 1
+    assert len(plan.terms) <= np.count_nonzero(restricted(algebra, left, out))
+
+
+def test_any_components(algebra):
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        left, out = (tuple(int(k) for k in np.flatnonzero(rng.random(algebra.dim) < 0.6)) for _ in range(2))
+        plan = scheme(algebra, left, out, search=False)
+        np.testing.assert_allclose(plan.table(), restricted(algebra, left, out), rtol=0, atol=1e-14)
+
+
+def test_no_components(algebra):
+    assert scheme(algebra, (), None).terms == ()
+    assert scheme(algebra, None, ()).terms == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "full", "less"),
+    [
+        ("real", 1, 0),
+        ("complex", 3, 2),
+        ("hyperbolic", 2, 2),
+        ("klein4", 4, 4),
+        ("tessarines", 6, 6),
+        ("R[-1,+1]", 7, 6),
+        ("R[+1,-1]", 7, 6),
+        ("R[+1,+1]", 7, 6),
+        ("paper-Cl(1,1)", 7, 6),
+        ("quaternions", 8, 7),
+    ],
+)
+def test_products_that_are_needed(name, full, less):
+    algebra = algebras.get(name)
+    imaginary_part = imaginary(algebra, True)
+    assert len(scheme(algebra).terms) <= full
+    assert len(scheme(algebra, imaginary_part).terms) <= less
+    assert len(scheme(algebra, None, imaginary_part).terms) <= less
+
+
+@without
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_in_products(algebra, from_left, from_out, dtype):
+    """Normwise |C - AB| <= 20 eps |A||B|, where the inner dimension is small, for the product and for Φ_Lᵀφ."""
+    left, out = imaginary(algebra, from_left), imaginary(algebra, from_out)
+    plan = scheme(algebra, left, out)
+    rng = np.random.default_rng(0)
+    eps = np.finfo(dtype).eps
+    for _ in range(5):
+        A, B = (rng.standard_normal((4, 4, algebra.dim)).astype(dtype) for _ in range(2))
+        C = rng.standard_normal((4, 4, algebra.dim)).astype(dtype)
+        if from_left:
+            A[..., 0] = 0
+        if from_out:
+            C[..., 0] = 0
+        exact_A, exact_B, exact_C = (x.astype(np.longdouble) for x in (A, B, C))
+        table = algebra.table.astype(np.longdouble)
+        product = np.einsum("mli,lnj,ijk->mnk", exact_A, exact_B, table)
+        if from_out:
+            product[..., 0] = 0
+        sums = np.einsum("mli,mnk,ijk->lnj", exact_A, exact_C, table)
+        got = multiplied(plan, A, B)
+        assert got.dtype == dtype
+        assert np.linalg.norm((got - product).astype(float)) <= 20 * eps * linalg.norm(A) * linalg.norm(B)
+        got = summed(plan, A, C)
+        assert np.linalg.norm((got - sums).astype(float)) <= 20 * eps * linalg.norm(A) * linalg.norm(C)
+
+
+@pytest.mark.parametrize("name", ["complex", "klein4", "quaternions"])
+def test_the_same_at_every_search(name):
+    algebra = algebras.get(name)
+    for left in (None, imaginary(algebra, True)):
+        first, second = scheme(algebra, left), scheme.__wrapped__(algebra, left)
+        assert first is scheme(algebra, left)
+        assert first is not second
+        assert first.terms == second.terms
+        for one, other in ((first.left, second.left), (first.right, second.right), (first.out, second.out)):
+            assert np.array_equal(one, other)
+
+
+def test_groups_hold_every_term(algebra):
+    plan = scheme(algebra, search=False)
+    by_out = [(p, q, s, c) for s, terms in plan.by_out().items() for p, q, c in terms]
+    by_right = [(p, q, s, c) for q, terms in plan.by_right().items() for p, s, c in terms]
+    assert sorted(by_out) == sorted(by_right) == sorted(plan.terms)
+
+
+def test_small_products_are_not_worth_a_search():
+    assert not is_worth_searching(100, 100)
+    assert is_worth_searching(450, 1024)
