@@ -2,12 +2,12 @@
 
 from hyperelm import algebras, linalg
 from hyperelm.algebra import Algebra
-from hyperelm.elm import ELMClassifier, ELMRegressor
+from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.packing import pack, unpack
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Algebra", "ELMClassifier", "ELMRegressor", "algebras", "linalg", "pack", "unpack"]
+__all__ = ["Algebra", "ELMAutoencoder", "ELMClassifier", "ELMRegressor", "algebras", "linalg", "pack", "unpack"]
 
 
 def __dir__() -> list[str]:

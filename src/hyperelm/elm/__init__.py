@@ -1,7 +1,8 @@
 """Extreme learning machines as scikit-learn estimators."""
 
+from hyperelm.elm.autoencoder import ELMAutoencoder
 from hyperelm.elm.base import RankDeficiencyWarning
 from hyperelm.elm.classifier import ELMClassifier
 from hyperelm.elm.regressor import ELMRegressor
 
-__all__ = ["ELMClassifier", "ELMRegressor", "RankDeficiencyWarning"]
+__all__ = ["ELMAutoencoder", "ELMClassifier", "ELMRegressor", "RankDeficiencyWarning"]

@@ -53,6 +53,7 @@ class BaseELM(BaseEstimator):
     hidden_weights_: FloatArray
     output_weights_: FloatArray
     n_features_in_: int
+    _state: Accumulator | None
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class BaseELM(BaseEstimator):
                 raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}.")
         if self.solver not in METHODS:
             raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
-        scale = self.weight_scale
+        scale: Any = self.weight_scale
         number = isinstance(scale, numbers.Real) and not isinstance(scale, bool) and np.isfinite(scale) and scale > 0
         if not number and scale not in ("auto", "paper"):
             raise ValueError(f"`weight_scale` must be 'auto', 'paper' or a number > 0, got {scale!r}.")
@@ -138,7 +139,7 @@ class BaseELM(BaseEstimator):
         """The weights of the hidden layer, component by component from a normal distribution, and their scale."""
         D, d = self._input.features, self.algebra_.dim
         self.weight_scale_ = self._scale(X, weight)
-        rng = _generator(self.random_state)
+        rng = random_generator(self.random_state)
         W = rng.standard_normal((D + bool(self.bias), self.n_hidden, d), dtype=dtype)
         W[:D] *= dtype.type(self.weight_scale_)
         if self.bias:
@@ -330,9 +331,9 @@ def _product(weight: Weights, cost: Weights) -> Weights:
     return weight if cost is None else cost if weight is None else weight * cost
 
 
-def _generator(random_state: Any) -> np.random.Generator:
+def random_generator(random_state: Any) -> np.random.Generator:
     """NumPy's generator for what scikit-learn calls a random state."""
-    if random_state is None or isinstance(random_state, numbers.Integral):
-        check_random_state(random_state)
+    legacy = check_random_state(random_state)
+    if random_state is None or isinstance(random_state, (int, np.integer)):
         return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    return np.random.default_rng(legacy.randint(2**31 - 1))

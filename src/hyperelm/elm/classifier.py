@@ -141,9 +141,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         if first:
             self._check_parameters()
             if classes is None:
-                raise ValueError(
-                    "`classes` must be passed on the first call to partial_fit: all labels that will come."
-                )
+                raise ValueError("`classes` must be passed on the first call to partial_fit: all labels there will be.")
             self.classes_ = np.unique(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"`classes` must be those of the first call, {self.classes_}, got {np.unique(classes)}.")
