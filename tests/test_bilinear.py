@@ -8,10 +8,8 @@ import pytest
 from hyperelm import algebras, linalg
 from hyperelm.bilinear import Scheme, is_worth_searching, scheme
 
-SIDES = [(False, False), (True, False), (False, True), (True, True)]
-without = pytest.mark.parametrize(
-    ("from_left", "from_out"), SIDES, ids=["full", "left imaginary", "out imaginary", "both imaginary"]
-)
+SIDES = [(False, False), (True, False), (False, True)]
+without = pytest.mark.parametrize(("from_left", "from_out"), SIDES, ids=["full", "left imaginary", "out imaginary"])
 
 
 def restricted(algebra, left, out):
@@ -27,6 +25,11 @@ def restricted(algebra, left, out):
 
 def imaginary(algebra, wanted):
     return tuple(range(1, algebra.dim)) if wanted else None
+
+
+def searched(algebra, left=None, out=None):
+    """Called in one way, as the cache tells calls apart by how the arguments are passed."""
+    return scheme(algebra, left, out, search=True)
 
 
 def multiplied(plan: Scheme, A, B):
@@ -93,9 +96,9 @@ def test_no_components(algebra):
 def test_products_that_are_needed(name, full, less):
     algebra = algebras.get(name)
     imaginary_part = imaginary(algebra, True)
-    assert len(scheme(algebra).terms) <= full
-    assert len(scheme(algebra, imaginary_part).terms) <= less
-    assert len(scheme(algebra, None, imaginary_part).terms) <= less
+    assert len(searched(algebra).terms) <= full
+    assert len(searched(algebra, imaginary_part).terms) <= less
+    assert len(searched(algebra, None, imaginary_part).terms) <= less
 
 
 @without
@@ -103,7 +106,7 @@ def test_products_that_are_needed(name, full, less):
 def test_rounding_in_products(algebra, from_left, from_out, dtype):
     """Normwise |C - AB| <= 20 eps |A||B|, where the inner dimension is small, for the product and for Φ_Lᵀφ."""
     left, out = imaginary(algebra, from_left), imaginary(algebra, from_out)
-    plan = scheme(algebra, left, out)
+    plan = searched(algebra, left, out)
     rng = np.random.default_rng(0)
     eps = np.finfo(dtype).eps
     for _ in range(5):
@@ -126,12 +129,12 @@ def test_rounding_in_products(algebra, from_left, from_out, dtype):
         assert np.linalg.norm((got - sums).astype(float)) <= 20 * eps * linalg.norm(A) * linalg.norm(C)
 
 
-@pytest.mark.parametrize("name", ["complex", "klein4", "quaternions"])
+@pytest.mark.parametrize("name", ["complex", "klein4"])
 def test_the_same_at_every_search(name):
     algebra = algebras.get(name)
     for left in (None, imaginary(algebra, True)):
-        first, second = scheme(algebra, left), scheme.__wrapped__(algebra, left)
-        assert first is scheme(algebra, left)
+        first, second = searched(algebra, left), scheme.__wrapped__(algebra, left)
+        assert first is searched(algebra, left)
         assert first is not second
         assert first.terms == second.terms
         for one, other in ((first.left, second.left), (first.right, second.right), (first.out, second.out)):

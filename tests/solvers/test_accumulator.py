@@ -170,7 +170,10 @@ def test_weight_zero_is_an_absent_row(algebra, kind):
     H, T = rows_of(algebra, (12, 3, 2))
     weight = np.where(np.arange(12) % 3 == 1, 0.0, 0.7)
     kept = weight > 0
-    state, without = accumulated(kind, algebra, H, T, weight), accumulated(kind, algebra, H[kept], T[kept], weight[kept])
+    state, without = (
+        accumulated(kind, algebra, H, T, weight),
+        accumulated(kind, algebra, H[kept], T[kept], weight[kept]),
+    )
     np.testing.assert_allclose(normal_equations(state), normal_equations(without), rtol=0, atol=1e-12)
     assert (state.rows, without.rows) == (12, 8)
     assert state.weight == pytest.approx(without.weight)

@@ -42,7 +42,7 @@ def residuals_of(kind, H, T, algebra, ridge=0.0, weight=None, free=(), dtype=np.
 
 
 @kinds
-@pytest.mark.parametrize("ridge", [0.0, 0.4, "gcv"])
+@pytest.mark.parametrize("ridge", [0.0, 0.4])
 @pytest.mark.parametrize("free", [(), (2,)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_against_refits(algebra, kind, ridge, free, weighted):

@@ -55,8 +55,8 @@ def ridge_solution(P, t, ridge, penalty):
 
 
 @methods
-@pytest.mark.parametrize("free", [(), (3,), (0, 2), (3, 1)])
-@pytest.mark.parametrize("ridge", [1e-4, 0.3, 1e3])
+@pytest.mark.parametrize("free", [(), (3,), (2, 0)])
+@pytest.mark.parametrize("ridge", [1e-3, 10.0])
 def test_ridge_with_unpenalised_rows(algebra, method, free, ridge):
     H, T = rows_of(algebra, (20, 4, 2))
     P, t = weighted_system(H, T, algebra)
@@ -197,7 +197,7 @@ def check_gcv(monkeypatch, method, algebra, H, T, *, weight=None, free=(), dtype
 
 
 @methods
-@pytest.mark.parametrize("free", [(), (2,), (0, 4)])
+@pytest.mark.parametrize("free", [(), (0, 4)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gcv_against_the_hat_matrix(monkeypatch, algebra, method, free, weighted):
     H, T = rows_of(algebra, (15, 6, 2), noise=2.0)
@@ -290,7 +290,7 @@ def test_gcv_path_of_a_large_single_precision_problem(monkeypatch):
 
 
 @methods
-@pytest.mark.parametrize("ridge", [0.0, 0.3, "gcv"])
+@pytest.mark.parametrize("ridge", [0.0, "gcv"])
 def test_rtol_cuts_singular_values(algebra, method, ridge):
     H, T = rows_of(algebra, (20, 4, 2))
     H[:, 3] *= 1e-3

@@ -99,8 +99,8 @@ class BaseELM(BaseEstimator):
         if self.solver not in METHODS:
             raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
         scale: Any = self.weight_scale
-        number = isinstance(scale, numbers.Real) and not isinstance(scale, bool) and np.isfinite(scale) and scale > 0
-        if not number and scale not in ("auto", "paper"):
+        number = isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
+        if scale not in ("auto", "paper") and not (number and 0 < scale < np.inf):
             raise ValueError(f"`weight_scale` must be 'auto', 'paper' or a number > 0, got {scale!r}.")
 
     def _activation_name(self) -> str | Activation:

@@ -20,7 +20,7 @@ from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import Block
 from hyperelm.products import block_basis, block_matrix, from_planes, planes
-from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers import Gram
 
 
 def is_star_closed(algebra: Algebra) -> bool:
@@ -30,7 +30,7 @@ def is_star_closed(algebra: Algebra) -> bool:
     return algebra.is_associative and bool(np.linalg.matrix_rank(both) == np.linalg.matrix_rank(left))
 
 
-def principal_components(state: Accumulator, components: int, free: list[int], rng: np.random.Generator) -> FloatArray:
+def principal_components(state: Gram, components: int, free: list[int], rng: np.random.Generator) -> FloatArray:
     """W, (D, L, d), from the normal equations of rows [x] or [x, 1]; `free` names the column of ones, if any.
 
     Projecting the ones out of AᴴA leaves the covariance; without them it is the matrix of second moments.
@@ -43,7 +43,7 @@ def principal_components(state: Accumulator, components: int, free: list[int], r
             problem = problem.without(state.unknowns_of(np.asarray(free), problem)).problem
         W = _leading(problem.gram, block_matrix(start[at], block))
         _put_entries(W, start[at], block)
-    return from_planes(start, np.linalg.pinv(basis.entries).T)
+    return from_planes(start, np.asarray(np.linalg.pinv(basis.entries).T, dtype=np.float64))
 
 
 def _leading(gram: NDArray[Any], start: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,128 @@
+"""The choice between the methods, and what the result says about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hyperelm import algebras, linalg
+from hyperelm.solvers import Solution, choice
+from hyperelm.solvers.choice import effective_condition, trusted
+
+METHODS = ["gram", "qr", "svd", "auto"]
+methods = pytest.mark.parametrize("method", METHODS)
+
+
+def rows_of(algebra, shape, seed=0):
+    M, L, N = shape
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((M, L, algebra.dim)), rng.standard_normal((M, N, algebra.dim))
+
+
+def of_condition(algebra, condition, L=3):
+    """Columns of equal real multiples, so that the condition of Φ_L(A) is the product of two known ones."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((20, L)))[0] * np.geomspace(1, 1 / condition, L)
+    return np.einsum("ml,d->mld", Q, np.eye(algebra.dim)[0])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "condition", "method"),
+    [
+        (np.float64, 1.0, "gram"),
+        (np.float64, 7e3, "gram"),
+        (np.float64, 1.5e4, "qr"),
+        (np.float64, 1e9, "qr"),
+        (np.float32, 1.0, "gram"),
+        (np.float32, 1e2, "gram"),
+        (np.float32, 1.5e3, "qr"),
+        (np.float32, 1e5, "qr"),
+    ],
+)
+@pytest.mark.parametrize("name", ["real", "klein4", "tessarines", "quaternions", "R[+1,+1]", "paper-Cl(1,1)"])
+def test_the_limits_of_normal_equations(name, dtype, condition, method):
+    algebra = algebras.get(name)
+    A = of_condition(algebra, condition).astype(dtype)
+    result = linalg.lstsq(A, A[:, :1], algebra)
+    assert np.linalg.cond(linalg.left_matrix(A.astype(float), algebra)) == pytest.approx(condition, rel=0.01)
+    assert result.method == method
+    assert result.condition == pytest.approx(condition, rel=0.1)
+
+
+def test_a_ridge_makes_normal_equations_good_enough(algebra):
+    A = of_condition(algebra, 1e7)
+    assert linalg.lstsq(A, A, algebra).method == "qr"
+    assert linalg.lstsq(A, A, algebra, ridge=1e-9).method == "qr"
+    assert linalg.lstsq(A, A, algebra, ridge=1e-4).method == "gram"
+
+
+def test_dependent_columns_are_read_again(algebra):
+    A, B = rows_of(algebra, (20, 4, 2))
+    A[:, 3] = A[:, 1]
+    result = linalg.lstsq(A, B, algebra)
+    assert (result.method, result.condition) == ("qr", np.inf)
+    assert result.rank == np.linalg.matrix_rank(linalg.left_matrix(A, algebra))
+
+
+def test_rows_are_read_in_blocks(monkeypatch, algebra):
+    """Blocks of any size give the same answer, and none is larger than asked for."""
+    A, B = rows_of(algebra, (23, 3, 2))
+    expected = np.linalg.lstsq(linalg.left_matrix(A, algebra), linalg.to_real(B), rcond=None)[0]
+    for rows in (1, 7, 100):
+        monkeypatch.setattr(choice, "chunk_rows", lambda *_, rows=rows: rows)
+        for method in ("gram", "qr"):
+            x = linalg.lstsq(A, B, algebra, method=method).x
+            np.testing.assert_allclose(linalg.to_real(x), expected, atol=1e-11)
+
+
+@methods
+def test_residual_and_ridge_of_the_result(algebra, method):
+    A, B = rows_of(algebra, (600, 3, 2))
+    P, t = linalg.left_matrix(A, algebra), linalg.to_real(B)
+    for ridge in (0.0, 2.5, "gcv"):
+        result = linalg.lstsq(A, B, algebra, ridge=ridge, method=method)
+        assert result.ridge == pytest.approx(ridge) if ridge != "gcv" else result.ridge > 0
+        assert result.residual == pytest.approx(np.linalg.norm(P @ linalg.to_real(result.x) - t), rel=1e-12)
+
+
+@methods
+def test_precisions_meet_in_the_larger(method):
+    algebra = algebras.get("complex")
+    A, B = rows_of(algebra, (10, 2, 1))
+    assert linalg.lstsq(A.astype(np.float32), B, algebra, method=method).x.dtype == np.float64
+    assert linalg.lstsq(A.astype(np.float32), B.astype(np.float32), algebra, method=method).x.dtype == np.float32
+
+
+@methods
+def test_rows_that_are_not_finite_are_refused_before_any_work(monkeypatch, method):
+    algebra = algebras.get("complex")
+    A, B = rows_of(algebra, (600, 2, 1))
+    B[577, 0, 1] = np.inf
+
+    def no_work(*_, **__):
+        raise AssertionError("work before the check")
+
+    monkeypatch.setattr(choice, "_accumulate", no_work)
+    monkeypatch.setattr(choice, "svd", no_work)
+    with pytest.raises(ValueError, match="`B` must be finite, got inf in row 577"):
+        linalg.lstsq(A, B, algebra, method=method)
+
+
+def solution_of(condition, largest, ridge):
+    return Solution(np.zeros((1, 1, 1)), 1, condition, largest, ridge)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e9, np.inf])
+@pytest.mark.parametrize("largest", [1e-3, 1.0, 1e5])
+@pytest.mark.parametrize("ridge", [0.0, 1e-8, 1.0])
+def test_condition_with_a_ridge(condition, largest, ridge):
+    got = effective_condition(solution_of(condition, largest, ridge))
+    smallest = (largest / condition) ** 2 + ridge
+    assert got == pytest.approx(np.sqrt((largest**2 + ridge) / smallest) if smallest else np.inf)
+    assert trusted(solution_of(condition, largest, ridge), np.dtype(np.float64)) == (got <= 1e4)
+    assert trusted(solution_of(condition, largest, ridge), np.dtype(np.float32)) == (got <= 1e3)
+
+
+@pytest.mark.parametrize("largest", [1e-170, 1e160])
+def test_condition_of_matrices_in_extreme_units(largest):
+    assert effective_condition(solution_of(7.0, largest, 0.0)) == pytest.approx(7)
