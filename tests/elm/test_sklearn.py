@@ -120,7 +120,9 @@ def test_metadata_routing_of_sample_weight(model):
 
     with sklearn.config_context(enable_metadata_routing=True):
         scaler.set_fit_request(sample_weight=False)
-        routed = Recorder(**model.get_params()).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        routed = (
+            Recorder(**model.get_params()).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        )
         pipeline = make_pipeline(scaler, routed)
         cross_validate(pipeline, X, target(model), params={"sample_weight": weight}, cv=3, error_score="raise")
         assert len(seen) == 3
@@ -128,7 +130,9 @@ def test_metadata_routing_of_sample_weight(model):
         plain = type(model)(**model.get_params())
         with pytest.raises(ValueError, match=r"\[sample_weight\] are passed but are not explicitly set"):
             GridSearchCV(plain, {"n_hidden": [3]}, cv=3).fit(X, target(model), sample_weight=weight)
-        quiet = Recorder(**model.get_params()).set_fit_request(sample_weight=False).set_score_request(sample_weight=False)
+        quiet = (
+            Recorder(**model.get_params()).set_fit_request(sample_weight=False).set_score_request(sample_weight=False)
+        )
         seen.clear()
         with pytest.raises(TypeError, match="sample_weight"):
             make_pipeline(scaler, quiet).fit(X, target(model), sample_weight=weight)

@@ -65,8 +65,8 @@ def effective_condition(solution: Solution) -> float:
     """The condition of the matrix with the ridge below it, √((σ₁² + λ)/(σₙ² + λ))."""
     if solution.largest == 0:
         return 1.0
-    penalty = solution.ridge / solution.largest**2
-    smallest = 1 / solution.condition**2
+    penalty = min(solution.ridge / solution.largest / solution.largest, 1e300)
+    smallest = 1 / solution.condition / solution.condition
     return math.sqrt((1 + penalty) / (smallest + penalty)) if smallest + penalty > 0 else math.inf
 
 
@@ -109,7 +109,7 @@ def lstsq(
     >>> np.allclose(result.x, X), result.rank, result.method
     (True, 12, 'gram')
     """
-    A, B = _checked_system(A, B, algebra)
+    A, B, square = _checked_system(A, B, algebra)
     check_ridge(ridge)
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
@@ -117,7 +117,7 @@ def lstsq(
         raise ValueError(f"`rtol` must be a number in [0, 1), got {rtol!r}.")
     if method == "svd":
         return _result(A, B, algebra, svd(A, B, algebra, ridge=ridge, rtol=rtol), "svd")
-    if method in ("auto", "gram"):
+    if method == "gram" or (method == "auto" and _squares_are_safe(A, square)):
         solution = solve(_accumulate(Gram, A, B, algebra), ridge, rtol=rtol)
         if method == "gram" or trusted(solution, A.dtype):
             return _result(A, B, algebra, solution, "gram")
@@ -130,17 +130,25 @@ def check_ridge(ridge: Any) -> None:
         raise ValueError(f"`ridge` must be a finite number >= 0 or 'gcv', got {ridge!r}.")
 
 
-def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray]:
+def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray, float]:
     A, B = as_hypercomplex(A, algebra, "A", axes=2), as_hypercomplex(B, algebra, "B", axes=2)
     for name, array in (("A", A), ("B", B)):
         if array.ndim != 3:
             raise ValueError(f"`{name}` must have 3 axes, (rows, columns, {algebra.dim}), got shape {array.shape}.")
     if len(A) != len(B):
         raise ValueError(f"`B` must have as many rows as `A`, {len(A)}, got {len(B)} in shape {B.shape}.")
-    check_finite(A, "A")
+    square = check_finite(A, "A")
     check_finite(B, "B")
     dtype = np.result_type(A, B)
-    return A.astype(dtype, copy=False), B.astype(dtype, copy=False)
+    return A.astype(dtype, copy=False), B.astype(dtype, copy=False), square
+
+
+def _squares_are_safe(A: FloatArray, square: float) -> bool:
+    """Whether sums of squares of entries of A, Σ a² in all, neither overflow nor vanish."""
+    info = np.finfo(A.dtype)
+    if square == 0:
+        return not A.any()
+    return float(info.tiny / info.eps) * A.size < square < float(info.max * info.eps)
 
 
 def _accumulate(kind: type[Accumulator], A: FloatArray, B: FloatArray, algebra: Algebra) -> Accumulator:

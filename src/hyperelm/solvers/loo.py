@@ -34,6 +34,8 @@ def leave_one_out(
     """
     algebra, basis = state.algebra, block_basis(state.algebra)
     weight = check_weight(sample_weight, len(H), state.dtype)
+    if len(H) == 0:
+        return np.zeros((0, state.targets, algebra.dim), state.dtype)
     entries = planes(H, basis.entries)
     residuals = planes(matmul(H, solution.x, algebra) - T, basis.coordinates)
     for n, (block, problem) in enumerate(zip(basis.blocks, state.problems())):

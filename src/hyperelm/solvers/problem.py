@@ -99,7 +99,7 @@ class NormalEquations:
         values, vectors = linalg.eigh(self.gram, driver="evd", check_finite=False)
         values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
         sigma = np.sqrt(values)
-        seen = values > values[0] * np.finfo(values.dtype).eps * self.size
+        seen = values > values.max(initial=0) * np.finfo(values.dtype).eps * self.size
         z = np.zeros_like(self.cross)
         z[seen] = (vectors[:, seen].conj().T @ self.cross) / sigma[seen, None]
         return Spectral(np.where(seen, sigma, 0), vectors, z, self.multiplicity)
@@ -112,9 +112,13 @@ class NormalEquations:
         weights = inverse @ coupling
         cross_free = self.cross[free]
         gram = self.gram[np.ix_(kept, kept)]
+        before = gram.diagonal().real.copy()
         gram -= coupling.conj().T @ weights
+        gone = _clear_vanished(gram, gram.diagonal().real, before)
+        gram[gone] = 0
         cross = self.cross[kept]
         cross -= weights.conj().T @ cross_free
+        cross[gone] = 0
 
         def restore(x: Array) -> Array:
             return _interleave(x, inverse @ cross_free - weights @ x, kept, free)
@@ -145,11 +149,13 @@ class NormalEquations:
 
         By Lanczos' method for AᴴA and for its inverse: a few per cent for a few products.
         """
-        largest = np.sqrt(lanczos(lambda v: self.gram @ v, self.gram))
-        if factor is None:
+        # In units of the largest diagonal entry, or squares of squares would overflow.
+        unit = float(self.gram.diagonal().real.max(initial=0)) or 1.0
+        largest = np.sqrt(unit) * np.sqrt(lanczos(lambda v: (self.gram @ v) / unit, self.gram))
+        if factor is None or self.gram.diagonal().real.min(initial=unit) <= np.finfo(self.gram.dtype).eps * unit:
             return float(largest), 0.0
-        inverse = lanczos(lambda v: np.asarray(linalg.cho_solve(factor, v, check_finite=False)), self.gram)
-        return float(largest), float(1 / np.sqrt(inverse))
+        inverse = lanczos(lambda v: np.asarray(linalg.cho_solve(factor, v * unit, check_finite=False)), self.gram)
+        return float(largest), float(np.sqrt(unit) / np.sqrt(inverse))
 
 
 @dataclass(frozen=True)
@@ -177,18 +183,17 @@ class Triangular:
         return Spectral(sigma, vh.conj().T, u.conj().T @ self.qt, self.multiplicity)
 
     def without(self, free: NDArray[np.intp]) -> Reduced:
-        """Triangularised again with the free unknowns first: the trailing part is the problem without them."""
+        """The rows beyond the span of the free unknowns' columns, by a pivoted QR of these."""
         kept = np.setdiff1d(np.arange(self.size), free)
-        q, r = linalg.qr(self.R[:, np.concatenate([free, kept])], mode="economic", check_finite=False)
-        qt = q.conj().T @ self.qt
-        n = len(free)
+        rank, r, rotated, qt = _rotated(self.R[:, free], self.R[:, kept], self.qt)
+        rest = rotated[rank:]
+        _clear_vanished(rest, np.linalg.norm(rest, axis=0), np.linalg.norm(rotated, axis=0))
 
         def restore(x: Array) -> Array:
-            rest = qt[:n] - r[:n, n:] @ x
-            return _interleave(x, np.linalg.lstsq(r[:n, :n], rest, rcond=None)[0], kept, free)
+            return _interleave(x, np.linalg.lstsq(r, qt[:rank] - rotated[:rank] @ x, rcond=None)[0], kept, free)
 
-        explained = float(np.linalg.norm(qt[:n]) ** 2)
-        return Reduced(Triangular(r[n:, n:], qt[n:], self.multiplicity), restore, explained)
+        explained = float(np.linalg.norm(qt[:rank]) ** 2)
+        return Reduced(Triangular(rest, qt[rank:], self.multiplicity), restore, explained)
 
     def inverse_root(self, ridge: float, free: NDArray[np.intp]) -> Array:
         penalties = np.diag(np.sqrt(_penalties(self.size, ridge, free))).astype(self.R.dtype)
@@ -196,6 +201,29 @@ class Triangular:
         seen = sigma > sigma.max(initial=0) * self.size * np.finfo(sigma.dtype).eps
         root: Array = vh[seen].conj().T / sigma[seen]
         return root
+
+
+def _rotated(free: Array, kept: Array, t: Array) -> tuple[int, Array, Array, Array]:
+    """Of a pivoted QR of the free columns: their rank, the rows of R that matter, Qᴴ kept and Qᴴ t."""
+    geqp3, ormqr = linalg.get_lapack_funcs(("geqp3", "unmqr" if np.iscomplexobj(free) else "ormqr"), (free,))
+    factor, pivots, tau, _, info = geqp3(free)
+    assert info == 0, info
+    sizes = np.abs(np.diagonal(factor))
+    rank = int(np.sum(sizes > sizes.max(initial=0) * max(free.shape) * np.finfo(sizes.dtype).eps))
+    r = np.empty((rank, free.shape[1]), dtype=free.dtype)
+    r[:, pivots - 1] = np.triu(factor)[:rank]
+    both = np.concatenate([kept, t], axis=1)
+    adjoint = "C" if np.iscomplexobj(free) else "T"
+    both, _, info = ormqr("L", adjoint, factor[:, : len(tau)], tau, both, max(1, 64 * both.shape[1]))
+    assert info == 0, info
+    return rank, r, both[:, : kept.shape[1]], both[:, kept.shape[1] :]
+
+
+def _clear_vanished(matrix: Array, now: Array, before: Array) -> NDArray[np.bool_]:
+    """Zero the columns of which a projection has left nothing but rounding, and say which they are."""
+    gone = np.asarray(now <= len(matrix) * np.finfo(before.dtype).eps * before)
+    matrix[:, gone] = 0
+    return gone
 
 
 def _penalties(size: int, ridge: float, free: NDArray[np.intp]) -> NDArray[np.float64]:

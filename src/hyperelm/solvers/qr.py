@@ -66,7 +66,7 @@ class QR(Accumulator):
             qt, t, info = tpmqrt(0, reflectors, t_factor, qt, t, trans=adjoint, overwrite_a=True)
             assert info == 0, info
         self._factors[n] = (R, qt)
-        self.tail += float(np.linalg.norm(t) ** 2)
+        self.tail += float(np.linalg.norm(t.astype(np.result_type(t, np.float64), copy=False))) ** 2
 
     def problems(self) -> Sequence[Triangular]:
         blocks = block_basis(self.algebra).blocks

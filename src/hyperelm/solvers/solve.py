@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from hyperelm._validation import FloatArray
@@ -129,8 +130,7 @@ def _gcv(state: Accumulator, reduced: Sequence[Reduced], spectra: Sequence[Spect
     largest = _largest(spectra)
     if largest == 0:
         return 0.0
-    lowest = int(np.ceil(PER_DECADE * np.log10(max(part.problem.floor for part in reduced))))
-    ridges = largest**2 * 10.0 ** (np.arange(lowest, 2 * PER_DECADE + 1) / PER_DECADE)
+    ridges = largest**2 * _path(max(part.problem.floor for part in reduced))
     rows = state.algebra.dim * state.weight
     if state.tail is None:
         seen = sum(part.explained for part in reduced) + sum(float(s.energies().sum()) for s in spectra)
@@ -143,9 +143,18 @@ def _gcv(state: Accumulator, reduced: Sequence[Reduced], spectra: Sequence[Spect
     for spectrum in spectra:
         shrinkage = spectrum.shrinkage(ridges)
         rss += shrinkage**2 @ spectrum.energies()
-        left += spectrum.multiplicity * shrinkage.sum(axis=1)
+        left += spectrum.multiplicity * (shrinkage.sum(axis=1) + len(spectrum.V) - len(spectrum.sigma))
     score = np.divide(rows * rss, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
     return float(ridges[int(np.argmin(score))]) if np.any(left > 0) else float(ridges[-1])
+
+
+def _path(floor: float) -> NDArray[np.float64]:
+    """Ridges relative to the largest eigenvalue, from above `floor` to 100, evenly on a logarithmic scale."""
+    per_decade = PER_DECADE
+    while (2 - np.log10(floor)) * per_decade < 50:
+        per_decade += PER_DECADE
+    lowest = int(np.ceil(per_decade * np.log10(floor)))
+    return np.asarray(10.0 ** (np.arange(lowest, 2 * per_decade + 1) / per_decade))
 
 
 def _largest(spectra: Sequence[Spectral]) -> float:
