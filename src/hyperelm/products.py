@@ -143,13 +143,22 @@ def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto"
 def _spread(A: FloatArray, table: NDArray[np.float64], *, rows_last: bool) -> FloatArray:
     """The real matrix that has the d x d matrix Σ_i a_i table[i] (`rows_last`) or its transpose for each number a.
 
-    Unit by unit into the zeroed result: tables are sparse, and each of their entries is one strided pass.
+    Entry by entry of that matrix, each one strided pass for every unit in it: tables are sparse.
     """
     *batch, rows, columns, dim = A.shape
-    out = np.zeros((*batch, rows, dim, columns, dim), dtype=A.dtype)
-    for i, j, k in np.argwhere(table):
-        r, c = (j, k) if rows_last else (k, j)
-        out[..., :, r, :, c] += A.dtype.type(table[i, j, k]) * A[..., i]
+    out = np.empty((*batch, rows, dim, columns, dim), dtype=A.dtype)
+    for j in range(dim):
+        for k in range(dim):
+            r, c = (j, k) if rows_last else (k, j)
+            entry = out[..., :, r, :, c]
+            units = np.flatnonzero(table[:, j, k])
+            if len(units) == 0:
+                entry[...] = 0
+            for n, i in enumerate(units):
+                if n == 0:
+                    np.multiply(A[..., i], A.dtype.type(table[i, j, k]), out=entry)
+                else:
+                    entry += A.dtype.type(table[i, j, k]) * A[..., i]
     return out.reshape(*batch, rows * dim, columns * dim)
 
 

@@ -32,7 +32,7 @@ def test_is_regression_on_indicators_in_the_real_parts(algebra):
     assert_allclose(model.decision_function(X), regression.predict(numbers)[:, :, 0], atol=1e-9)
     assert_array_equal(model.predict(X), np.unique(NAMES)[regression.predict(numbers)[:, :, 0].argmax(axis=1)])
     assert model.output_weights_.shape == (9, 3, algebra.dim)
-    assert model.score(X, NAMES) > 0.9
+    assert model.score(X, NAMES) > 0.8
 
 
 @pytest.mark.parametrize(
@@ -243,4 +243,4 @@ def test_messages(make, error, message):
 
 def test_unnamed_algebra():
     unnamed = algebras.cayley_dickson(-1, 0.5)
-    assert ELMClassifier(unnamed, **FIXED).fit(X, NAMES).score(X, NAMES) > 0.9
+    assert ELMClassifier(unnamed, **FIXED).fit(X, NAMES).score(X, NAMES) > 0.8

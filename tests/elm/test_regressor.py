@@ -306,6 +306,22 @@ def test_the_least_norm_when_deficient(algebra):
 
 
 @pytest.mark.parametrize("solver", ["auto", "gram", "qr", "svd"])
+@pytest.mark.parametrize("ridge", [0.1, "gcv"])
+@pytest.mark.parametrize("name", ["real", "quaternions", "klein4", "octonions"])
+def test_rank_is_that_of_the_hidden_layer_with_ridge_too(name, ridge, solver):
+    """Six inputs through the identity have rank d (6 + 1), and 30 rows at most rank 30 d."""
+    algebra = algebras.get(name)
+    x, few = numbers((ROWS, 6, algebra.dim)), numbers((30, 3, algebra.dim))
+    options = {"weight_scale": 0.4, "ridge": ridge, "solver": solver, "random_state": 0}
+    model = ELMRegressor(algebra, 20, activation="identity", **options).fit(x, x)
+    matrix = linalg.left_matrix(hidden(x, model.hidden_weights_, algebra, activation=lambda v: v), algebra)
+    assert model.rank_ == np.linalg.matrix_rank(matrix)
+    assert model.rank_ == 7 * algebra.dim or not algebra.is_associative
+    assert model.condition_ == np.inf
+    assert ELMRegressor(algebra, 40, **options).fit(few, few).rank_ <= 30 * algebra.dim
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "qr", "svd"])
 @pytest.mark.parametrize("shape", [(ROWS, 8), (ROWS, 2, 4)])
 def test_single_precision(solver, shape):
     x, t = numbers(shape), numbers((ROWS, 4), 1)
@@ -516,6 +532,11 @@ FITTED_3D = ELMRegressor(n_hidden=3, ridge=0.1, random_state=0).fit(X.reshape(30
             lambda: FITTED.predict(X.reshape(30, 2, 4)),
             ValueError,
             r"X must have the shape \(n, columns\) that the model was fitted with, got \(30, 2, 4\)",
+        ),
+        (
+            lambda: FITTED.predict(numbers((5, 8, 4)).tolist()),
+            ValueError,
+            r"X must have the shape \(n, columns\) that the model was fitted with, got \(5, 8, 4\)",
         ),
         (
             lambda: FITTED_3D.predict(X),

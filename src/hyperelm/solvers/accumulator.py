@@ -106,6 +106,8 @@ class Accumulator(ABC):
 
     def numbers(self, xs: Sequence[Array]) -> FloatArray:
         """The unknowns of all blocks as hypercomplex numbers X, (L, N, d)."""
+        if self.algebra.dim == 1:
+            return xs[0][:, :, None]
         basis = block_basis(self.algebra)
         image = np.empty((self.algebra.dim, self.unknowns, self.targets), dtype=self.dtype)
         for x, at, block in zip(xs, basis.coordinate_slices, basis.blocks):

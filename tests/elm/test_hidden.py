@@ -1,0 +1,96 @@
+"""The hidden layer f(xW + b), and what else the output layer sees."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from hyperelm import activations, algebras
+from hyperelm.bilinear import is_worth_searching
+from hyperelm.elm.hidden import HiddenLayer
+from hyperelm.solvers.team import Team
+
+
+def numbers(shape, seed=0, dtype=np.float64):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def plain(x, W, algebra, *, bias, direct_link):
+    """[tanh(xW + b), x, 1], one number at a time; the bias is b because 1 b = b in all algebras here."""
+    rows, _, d = x.shape
+    weights = W[:-1] if bias else W
+    h = np.zeros((rows, W.shape[1], d))
+    for i, j, k in np.argwhere(algebra.table):
+        h[..., k] += algebra.table[i, j, k] * (x[..., i] @ weights[..., j])
+    h = np.tanh(h + W[-1]) if bias else np.tanh(h)
+    parts = [h] + [x] * direct_link + [np.broadcast_to(np.eye(d)[0], (rows, 1, d))] * bias
+    return np.concatenate(parts, axis=1)
+
+
+def layer_of(W, algebra, *, bias, direct_link, activation=activations.tanh):
+    return HiddenLayer(W, bias, direct_link, activation, algebra)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("direct_link", [True, False])
+def test_small_layers(algebra, bias, direct_link):
+    x, W = numbers((20, 3, algebra.dim)), 0.3 * numbers((3 + bias, 5, algebra.dim), 1)
+    before = x.copy()
+    layer = layer_of(W, algebra, bias=bias, direct_link=direct_link)
+    H = layer(x, Team())
+    expected = plain(x, W, algebra, bias=bias, direct_link=direct_link)
+    assert H.shape == expected.shape == (20, layer.width, algebra.dim)
+    assert_allclose(H, expected, atol=1e-12)
+    assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("supports", ["full", "imaginary", "real", "none", "changing"])
+@pytest.mark.parametrize(
+    "name", ["real", "complex", "quaternions", "R[+1,+1]", "tessarines", "paper-Cl(1,1)", "octonions"]
+)
+def test_large_layers_by_scheme(name, supports):
+    """For any components that are not zero, also where these differ between blocks of rows."""
+    algebra = algebras.get(name)
+    D, L = 1000, 50
+    assert is_worth_searching(D, L)
+    W = 0.02 * numbers((D + 1, L, algebra.dim), 1)
+    layer, team = layer_of(W, algebra, bias=True, direct_link=True), Team()
+    for seed, kind in enumerate(["full", "imaginary", "full"] if supports == "changing" else [supports]):
+        x = numbers((37, D, algebra.dim), seed)
+        x[..., {"full": [], "imaginary": [0], "real": slice(1, None), "none": slice(None)}[kind]] = 0
+        assert_allclose(layer(x, team), plain(x, W, algebra, bias=True, direct_link=True), atol=1e-11)
+
+
+def test_threads_and_memory_change_nothing():
+    algebra = algebras.get("quaternions")
+    W, x = 0.02 * numbers((1001, 60, 4), 1), numbers((130, 1000, 4))
+    serial = layer_of(W, algebra, bias=True, direct_link=False)(x, Team()).copy()
+    with ThreadPoolExecutor(3) as pool:
+        team = Team(pool)
+        layer = layer_of(W, algebra, bias=True, direct_link=False)
+        layer(numbers((200, 1000, 4), 5), team)
+        assert_array_equal(layer(x, team), serial)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1000, 50)])
+def test_single_precision(shape):
+    D, L = shape
+    algebra = algebras.get("klein4")
+    x, W = numbers((20, D, 4), dtype=np.float32), (numbers((D + 1, L, 4), 1) / np.sqrt(D)).astype(np.float32)
+    H = layer_of(W, algebra, bias=True, direct_link=False)(x, Team())
+    assert H.dtype == np.float32
+    assert_allclose(H, plain(x.astype(float), W.astype(float), algebra, bias=True, direct_link=False), atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1000, 50)])
+def test_callables_see_components_in_any_layout(shape):
+    D, L = shape
+    algebra = algebras.get("tessarines")
+    x, W = numbers((20, D, 4)), numbers((D, L, 4), 1) / np.sqrt(D)
+    H = layer_of(W, algebra, bias=False, direct_link=False, activation=lambda v: np.tanh(v))(x, Team())
+    assert_allclose(H, plain(x, W, algebra, bias=False, direct_link=False), atol=1e-12)
+    with pytest.raises(ValueError, match="`activation` must work on each component"):
+        layer_of(W, algebra, bias=False, direct_link=False, activation=lambda v: v[:1])(x, Team())
