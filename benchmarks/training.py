@@ -1,9 +1,9 @@
 """How long does a hypercomplex ELM train compared with a real one, and in how much memory?
 
 The paper's auto-encoder: M = 10,000 images of 32 x 32 RGB pixels, targets = inputs; 450 hypercomplex neurons on 1,024
-pixels with a zero real part, or 600 real neurons on 3,072 values; no biases, no ridge. Training is `fit`: checks, weights drawn,
-hidden layer, solution; rows called "whole fit" and the memory have the matrices for prediction, too. Jobs are interleaved in one process,
-best of several; what counts are the ratios. Memory is measured in a process of its own for each model.
+pixels with a zero real part, or 600 real neurons on 3,072 values; no biases, no ridge. Training is `fit`: checks, the
+weights drawn, hidden layer and solution; "whole fit" and the memory include the matrices for prediction. Jobs are
+interleaved in one process, best of several; what counts are the ratios. Memory is measured in a process of its own.
 """
 
 from __future__ import annotations

@@ -1,0 +1,55 @@
+"""
+Forecasting a wind vector
+=========================
+
+Wind has three components that turn together. Here a synthetic record of them, a mean wind whose direction wanders and
+gusts that decay, is forecast one step ahead from the last six steps, each a quaternion with zero real part. The
+comparison is with persistence (the next value is the last one) and with a real network of as many parameters.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from hyperelm import ELMRegressor
+
+rng = np.random.default_rng(1)
+STEPS, WINDOW = 3000, 6
+
+# %%
+# A direction that turns at a slowly changing rate, a speed that pulses, and a vertical component that follows both.
+rate = 0.15 + 0.05 * np.sin(np.arange(STEPS) / 90)
+angle = np.cumsum(rate)
+speed = 8 + 2 * np.sin(np.arange(STEPS) / 25)
+gusts = np.zeros((STEPS, 3))
+for t in range(1, STEPS):
+    gusts[t] = 0.8 * gusts[t - 1] + 0.3 * rng.standard_normal(3)
+wind = np.column_stack([speed * np.cos(angle), speed * np.sin(angle), 0.3 * speed * np.sin(2 * angle)]) + gusts
+wind /= wind.std()
+
+# %%
+# Windows of six vectors in, the next vector out; the first two thirds train.
+X = np.stack([wind[t : t + WINDOW].ravel() for t in range(STEPS - WINDOW)])
+Y = wind[WINDOW:]
+split = 2 * len(X) // 3
+
+
+def error(prediction):
+    return float(np.sqrt(np.mean(np.sum((prediction - Y[split:]) ** 2, axis=1))))
+
+
+print(f"{'persistence':12}                     error {error(X[split:, -3:]):.4f}")
+predictions = {}
+for name, neurons in [("quaternions", 60), ("real", 89)]:
+    model = ELMRegressor(name, neurons, packing="imaginary", direct_link=True, random_state=0)
+    predictions[name] = model.fit(X[:split], Y[:split]).predict(X[split:])
+    print(f"{name:12} {model.n_parameters_:5,} parameters    error {error(predictions[name]):.4f}")
+
+# %%
+figure, axes = plt.subplots(3, 1, figsize=(8, 6), sharex=True, layout="constrained")
+for n, axis in enumerate(axes):
+    axis.plot(Y[split : split + 120, n], color="black", label="wind")
+    axis.plot(predictions["quaternions"][:120, n], "--", label="forecast, quaternions")
+    axis.set_ylabel(["east", "north", "up"][n])
+axes[0].legend(loc="upper right")
+axes[-1].set_xlabel("step")
+plt.show()
