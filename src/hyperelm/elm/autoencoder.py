@@ -65,7 +65,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
     ----------
     algebra_ : Algebra
     hidden_weights_ : array of shape (D + bias, n_hidden, d)
-    output_weights_ : array of shape (n_hidden + direct-link inputs + bias, N, d)
+    output_weights_ : array of shape (n_hidden + bias, N, d)
         The row of the bias is the last in both.
     n_parameters_ : int
         All real numbers in both, the TNP of the paper.
@@ -156,7 +156,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         codes = np.empty((len(X), self._encoder.shape[1]), dtype=self._encoder.dtype)
         for rows in row_blocks(len(X), self.chunk_size or 4096):
             codes[rows] = self._codes(X[rows])
-        return codes if self._input.ndim == 2 else codes.reshape(len(X), self.n_hidden, -1)
+        return codes if self._input.ndim == 2 else codes.reshape(len(X), *self.hidden_weights_.shape[1:])
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """The decoder: from codes to the form of the input."""

@@ -109,12 +109,18 @@ class BaseELM(BaseEstimator):
     def _check_X(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """A validated array, (n, columns) or (n, features, d); integers stay, to be cast block by block."""
         dtype = None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
-        if not reset and isinstance(X, np.ndarray) and X.ndim != self._input.ndim and X.ndim in (2, 3):
-            wanted = f"(n, {self._input.features}, {self._input.dim})" if self._input.ndim == 3 else "(n, columns)"
-            raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {X.shape}.")
+        if not reset and isinstance(X, np.ndarray):
+            self._check_axes(X)
         X = validate_data(self, X, reset=reset, dtype=dtype, allow_nd=True)
+        if not reset:
+            self._check_axes(X)
         self._check_components(X, "X")
         return X
+
+    def _check_axes(self, X: NDArray[Any]) -> None:
+        if X.ndim != self._input.ndim and X.ndim in (2, 3):
+            wanted = f"(n, {self._input.features}, {self._input.dim})" if self._input.ndim == 3 else "(n, columns)"
+            raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {X.shape}.")
 
     def _check_components(self, array: NDArray[Any], name: str) -> None:
         dim = self.algebra_.dim
@@ -261,7 +267,7 @@ class BaseELM(BaseEstimator):
         self.output_weights_ = solution.x
         self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
         self.n_parameters_ = self.hidden_weights_.size + self.output_weights_.size
-        if solution.ridge == 0 and solution.rank < self.algebra_.dim * len(solution.x):
+        if self.ridge == 0 and solution.rank < self.algebra_.dim * len(solution.x):
             warnings.warn(
                 f"The hidden layer has rank {solution.rank} of {self.algebra_.dim * len(solution.x)} on {rows} rows: "
                 "the output weights of least norm were taken. Use fewer neurons, more rows, or a ridge.",
@@ -273,6 +279,7 @@ class BaseELM(BaseEstimator):
     def _build_operators(self) -> None:
         """The real matrices of both layers, on raw columns: Φ_R(W)ᵀ and Φ_R(M)ᵀ without the unused places."""
         layer = self._layer()
+        self._linked = self.direct_link
         inputs = slice(None) if self._input.is_flat else self._input.places
         outputs = slice(None) if self._output.is_flat else self._output.places
         self._encoder = right_operator(layer.weights, self.algebra_)[inputs]
@@ -309,7 +316,7 @@ class BaseELM(BaseEstimator):
         Y = np.empty((len(X), self._output.columns), dtype=self.hidden_weights_.dtype)
         for rows in row_blocks(len(X), self.chunk_size or 4096):
             H = self._codes(X[rows])
-            if self.direct_link:
+            if self._linked:
                 H = np.concatenate([H, np.asarray(X[rows], dtype=H.dtype).reshape(len(H), -1)], axis=1)
             Y[rows] = self._decode(H)
         return Y

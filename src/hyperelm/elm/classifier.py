@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_consistent_length, column_or_1d, compute_sample_weight
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from hyperelm._validation import FloatArray
@@ -182,6 +182,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         X = self._check_X(X, reset=reset)
         y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         check_consistent_length(X, y)
         return X, y

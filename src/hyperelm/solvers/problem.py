@@ -93,7 +93,8 @@ class NormalEquations:
 
     def singular_values(self) -> NDArray[np.float64]:
         values = linalg.eigvalsh(self.gram, check_finite=False)[::-1]
-        return np.asarray(np.sqrt(np.maximum(values, 0)), dtype=np.float64)
+        seen = values > values[0] * np.finfo(values.dtype).eps * self.size
+        return np.asarray(np.sqrt(np.where(seen, values, 0)), dtype=np.float64)
 
     def spectral(self) -> Spectral:
         values, vectors = linalg.eigh(self.gram, driver="evd", check_finite=False)
