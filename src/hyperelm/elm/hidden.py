@@ -21,7 +21,7 @@ from hyperelm.products import planes, right_operator
 from hyperelm.solvers.sums import nonzero_components, row_blocks, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
-_ROWS = 32  # rows that go back to components and through the activation at a time, in cache
+_ROWS = 64  # rows that go back to components and through the activation at a time, in cache
 
 
 class HiddenLayer:
@@ -85,7 +85,7 @@ class HiddenLayer:
         for s in set(range(len(y))) - set(sums):
             y[s] = 0
         for s, terms in sums.items():
-            for rows in pieces(len(X), 4):
+            for rows in pieces(len(X), 2):
                 factors = [(x[p, rows], weights[q], c) for p, q, c in terms]
                 tasks.append(partial(sum_products, factors, y[s, rows], team, fresh=True))
         team.run(tasks)

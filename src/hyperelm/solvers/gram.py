@@ -55,12 +55,11 @@ class Gram(Accumulator):
         t = team_planes(T, products.out, "wide", team)
         tasks = []
         for total, sums in zip(self._squares, plan.pairs):
-            for rows, columns in _corners(self.unknowns, symmetric=_is_symmetric(sums)):
-                pairs = [(h[at_squares[a], :, rows].T, h[at_squares[b], :, columns], c) for a, b, c in sums]
-                tasks.append(partial(sum_products, pairs, total[rows, columns], team))
+            pairs = [(h[at_squares[a]].T, h[at_squares[b]], c) for a, b, c in sums]
+            tasks.append(partial(sum_products, pairs, total, team))
         cross = self._cross(support)
         for q, terms in products.by_right().items():
-            for columns in pieces(self.targets, 8):
+            for columns in pieces(self.targets, 4):
                 pairs = [(h[at[p]].T, t[s, :, columns], c) for p, s, c in terms]
                 tasks.append(partial(sum_products, pairs, cross[q, :, columns], team))
         team.run(tasks)
@@ -81,7 +80,6 @@ class Gram(Accumulator):
             mine += cross
 
     def problems(self) -> list[NormalEquations]:
-        self._mirror()
         basis = block_basis(self.algebra)
         coordinates = np.zeros((self.algebra.dim, self.unknowns, self.targets), self.dtype)
         for support, cross in self._crosses.items():
@@ -91,13 +89,6 @@ class Gram(Accumulator):
             NormalEquations(self._block_gram(n), gather(coordinates[at], block), block.parts * block.copies)
             for n, (block, at) in enumerate(zip(basis.blocks, basis.coordinate_slices))
         ]
-
-    def _mirror(self) -> None:
-        """Fill the corner of the symmetric sums that was left out."""
-        for total, sums in zip(self._squares, gram_plan(self.algebra).pairs):
-            if _is_symmetric(sums):
-                half = self.unknowns // 2
-                total[half:, :half] = total[:half, half:].T
 
     def _block_gram(self, n: int) -> Array:
         """B(H)ᴴB(H), (n L, n L), of one block from the sums of its planes."""
@@ -113,17 +104,6 @@ class Gram(Accumulator):
         matrix += matrix.conj().T
         matrix *= kind.type(0.5)
         return matrix
-
-
-def _is_symmetric(sums: list[Pair]) -> bool:
-    return all(a == b for a, b, _ in sums)
-
-
-def _corners(size: int, *, symmetric: bool) -> list[tuple[slice, slice]]:
-    """A square in four parts; of a symmetric one the upper three."""
-    first, second = slice(0, size // 2), slice(size // 2, size)
-    corners = [(first, first), (second, second), (first, second), (second, first)]
-    return corners[:3] if symmetric else corners
 
 
 def _without_repeats(basis: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:

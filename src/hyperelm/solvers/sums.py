@@ -14,7 +14,7 @@ from hyperelm.products import is_identity, planes
 from hyperelm.solvers.team import Team
 
 _SCRATCH = 64 * 2**20
-_ROWS = 64  # rows whose planes are formed at a time, in cache
+_ROWS = 128  # rows whose planes are formed at a time, in cache
 
 Pair = tuple[FloatArray, FloatArray, float]
 

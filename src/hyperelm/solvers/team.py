@@ -29,18 +29,22 @@ _WORTHWHILE = 3e8  # multiply-adds below which threads cost more than they bring
 class Team:
     """Runs independent tasks, and lends arrays by name."""
 
-    def __init__(self, pool: ThreadPoolExecutor | None = None) -> None:
-        self._pool = pool
+    def __init__(self, pool: ThreadPoolExecutor | None = None, helpers: int = 1) -> None:
+        self._pool, self._helpers = pool, helpers
         self._buffers: dict[tuple[Any, ...], NDArray[Any]] = {}
 
     def run(self, tasks: Iterable[Task]) -> None:
-        """Do all tasks, in any order."""
-        if self._pool is None:
-            for task in tasks:
+        """Do all tasks, in any order: whoever is free takes the next."""
+        queue = iter(list(tasks))
+
+        def work() -> None:
+            for task in queue:
                 task()
-        else:
-            for future in [self._pool.submit(task) for task in tasks]:
-                future.result()
+
+        futures = [self._pool.submit(work) for _ in range(self._helpers)] if self._pool else []
+        work()
+        for future in futures:
+            future.result()
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike, *, of_thread: bool = False) -> NDArray[Any]:
         """An uninitialised array: the same memory at every call with this name, or each thread's own."""
@@ -58,8 +62,8 @@ def team(multiply_adds: float) -> Iterator[Team]:
     if multiply_adds < _WORTHWHILE or (threads := _blas_threads()) == 1:
         yield Team()
         return
-    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        yield Team(pool)
+    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads - 1) as pool:
+        yield Team(pool, threads - 1)
 
 
 @contextmanager
