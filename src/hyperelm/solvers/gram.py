@@ -81,14 +81,20 @@ class Gram(Accumulator):
 
     def problems(self) -> list[NormalEquations]:
         basis = block_basis(self.algebra)
-        coordinates = np.zeros((self.algebra.dim, self.unknowns, self.targets), self.dtype)
-        for support, cross in self._crosses.items():
-            to_coordinates = basis.coordinates.T @ self._scheme(support).right
-            coordinates += np.tensordot(to_coordinates.astype(self.dtype), cross, axes=1)
+        coordinates = self._coordinates()
         return [
             NormalEquations(self._block_gram(n), gather(coordinates[at], block), block.parts * block.copies)
             for n, (block, at) in enumerate(zip(basis.blocks, basis.coordinate_slices))
         ]
+
+    def _coordinates(self) -> FloatArray:
+        """Φ_L(H)ᵀφ(T) in the block basis, as planes (d, L, N)."""
+        total: FloatArray | None = None
+        for support, cross in self._crosses.items():
+            to_coordinates = block_basis(self.algebra).coordinates.T @ self._scheme(support).right
+            part = np.tensordot(to_coordinates.astype(self.dtype), cross, axes=1)
+            total = part if total is None else np.add(total, part, out=total)
+        return np.zeros((self.algebra.dim, self.unknowns, self.targets), self.dtype) if total is None else total
 
     def _block_gram(self, n: int) -> Array:
         """B(H)ᴴB(H), (n L, n L), of one block from the sums of its planes."""
