@@ -124,9 +124,11 @@ def test_metadata_routing_of_sample_weight(model):
             Recorder(**model.get_params()).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         )
         pipeline = make_pipeline(scaler, routed)
-        cross_validate(pipeline, X, target(model), params={"sample_weight": weight}, cv=3, error_score="raise")
+        cross_validate(routed, X, target(model), params={"sample_weight": weight}, cv=3, error_score="raise")
         assert len(seen) == 3
         assert all(part is not None and len(part) == 40 for part in seen)
+        pipeline.fit(X, target(model), sample_weight=weight)
+        assert len(seen) == 4
         plain = type(model)(**model.get_params())
         with pytest.raises(ValueError, match=r"\[sample_weight\] are passed but are not explicitly set"):
             GridSearchCV(plain, {"n_hidden": [3]}, cv=3).fit(X, target(model), sample_weight=weight)
