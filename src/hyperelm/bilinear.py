@@ -30,6 +30,7 @@ from hyperelm.algebra import Algebra
 from hyperelm.decomposition import Block, decompose
 
 Matrix = NDArray[np.float64]
+Factors = tuple[Matrix, Matrix, Matrix]
 Term = tuple[int, int, int, float]
 
 _LARGEST_SEARCHED = 4  # dimension up to which a decomposition is searched for
@@ -86,10 +87,7 @@ def scheme(
     `left` names the components of the left factor that are not all zero, `out` those of the product that matter;
     without `search` only the table and the blocks compete.
     """
-    table = np.zeros_like(algebra.table)
-    everything = range(algebra.dim)
-    kept = np.ix_(everything if left is None else left, everything, everything if out is None else out)
-    table[kept] = algebra.table[kept]
+    table = _restricted(algebra, left, out)
     candidates = [_by_entries(table), _by_blocks(algebra, table)]
     if search and table.any() and algebra.dim <= _LARGEST_SEARCHED:
         candidates.extend(_by_decomposition(table, fewer_than=min(len(c.terms) for c in candidates)))
@@ -145,6 +143,31 @@ def _block_terms(block: Block, p: int, q: int) -> Iterator[Term]:
                     yield entry + 1, source, target + 1, 1.0
 
 
+@lru_cache(maxsize=256)
+def reverse_scheme(algebra: Algebra, support: tuple[int, ...]) -> Scheme | None:
+    """A scheme for Φ_L(H)ᵀφ(X) on the planes of X that `scheme(algebra, support)` takes for XW, or None.
+
+    An auto-encoder multiplies its inputs twice, once as left factor and once as target: with it their planes are
+    formed once. It exists where the table has a symmetry that exchanges the two, and is found with one factor fixed.
+    """
+    forward, backward = scheme(algebra, support), scheme(algebra, None, support)
+    if np.array_equal(forward.left, backward.out):
+        return backward
+    if algebra.dim > _LARGEST_SEARCHED or any(p != s for p, _, s, _ in forward.terms):
+        return None
+    factors = _decomposed(_restricted(algebra, None, support), len(forward.terms), out=forward.left)
+    return None if factors is None else Scheme(*factors, terms=forward.terms)
+
+
+def _restricted(algebra: Algebra, left: tuple[int, ...] | None, out: tuple[int, ...] | None) -> NDArray[np.float64]:
+    """The table without the components of the left factor and of the product that do not matter."""
+    table = np.zeros_like(algebra.table)
+    everything = range(algebra.dim)
+    kept = np.ix_(everything if left is None else left, everything, everything if out is None else out)
+    table[kept] = algebra.table[kept]
+    return table
+
+
 def _by_decomposition(table: NDArray[np.float64], *, fewer_than: int) -> list[Scheme]:
     """The canonical polyadic decompositions of ever smaller rank that alternating least squares finds."""
     found: list[Scheme] = []
@@ -156,25 +179,28 @@ def _by_decomposition(table: NDArray[np.float64], *, fewer_than: int) -> list[Sc
     return found
 
 
-def _decomposed(table: NDArray[np.float64], rank: int) -> tuple[Matrix, Matrix, Matrix] | None:
-    """The best conditioned exact decomposition of several starts, or None."""
+def _decomposed(table: NDArray[np.float64], rank: int, out: Matrix | None = None) -> Factors | None:
+    """The best conditioned exact decomposition of several starts, with the factor `out` if given; or None."""
     best, size = None, np.inf
     for seed in range(_ATTEMPTS):
-        factors = _alternating_least_squares(table, rank, np.random.default_rng(seed))
+        factors = _alternating_least_squares(table, rank, np.random.default_rng(seed), out)
         if factors is not None and (largest := max(float(np.abs(f).max()) for f in factors)) < size:
             best, size = factors, largest
     return best
 
 
 def _alternating_least_squares(
-    table: NDArray[np.float64], rank: int, rng: np.random.Generator
-) -> tuple[Matrix, Matrix, Matrix] | None:
+    table: NDArray[np.float64], rank: int, rng: np.random.Generator, out: Matrix | None
+) -> Factors | None:
     """Each factor in turn solves a linear problem, kept near its last value by a weight that fades away."""
     factors: list[Matrix] = [rng.standard_normal((len(table), rank)) for _ in range(3)]
+    sought = 3
+    if out is not None:
+        factors[2], sought = out, 2
     unfolded = [np.moveaxis(table, axis, 0).reshape(len(table), -1) for axis in range(3)]
     inertia = 0.1
     for sweep in range(_SWEEPS):
-        for axis in range(3):
+        for axis in range(sought):
             joint = _joint(factors, axis)
             normal = joint.T @ joint + inertia * np.eye(rank)
             update = np.linalg.solve(normal, (unfolded[axis] @ joint + inertia * factors[axis]).T).T
@@ -183,7 +209,7 @@ def _alternating_least_squares(
         if sweep % 10 == 9:
             error = np.abs(factors[0] @ _joint(factors, 0).T - unfolded[0]).max() / np.abs(table).max()
             if error < 1e-9:
-                return _polished(factors, table)
+                return _balanced(_polished(factors, table, sought), sought)
             if sweep > _SWEEPS // 3 and error > 1e-3:
                 break
     return None
@@ -195,8 +221,8 @@ def _joint(factors: list[Matrix], axis: int) -> Matrix:
     return (a[:, None, :] * b).reshape(-1, a.shape[1])
 
 
-def _polished(factors: list[Matrix], table: NDArray[np.float64]) -> tuple[Matrix, Matrix, Matrix]:
-    """Three steps of Newton's method, of least length, and the three vectors of each term made equally long."""
+def _polished(factors: list[Matrix], table: NDArray[np.float64], sought: int) -> list[Matrix]:
+    """Three steps of Newton's method, of least length, in the first `sought` factors."""
     identity = np.eye(len(table))
     for _ in range(3):
         a, b, c = factors
@@ -205,11 +231,16 @@ def _polished(factors: list[Matrix], table: NDArray[np.float64]) -> tuple[Matrix
             np.einsum("ir,jx,kr->ijkxr", a, identity, c),
             np.einsum("ir,jr,kx->ijkxr", a, b, identity),
         ]
-        jacobian = np.concatenate([d.reshape(table.size, -1) for d in derivatives], axis=1)
+        jacobian = np.concatenate([d.reshape(table.size, -1) for d in derivatives[:sought]], axis=1)
         error = np.einsum("ir,jr,kr->ijk", a, b, c) - table
-        step = np.linalg.lstsq(jacobian, error.ravel(), rcond=1e-9)[0].reshape(3, *a.shape)
-        factors = [np.asarray(factor - part) for factor, part in zip(factors, step)]
-    lengths = np.array([np.linalg.norm(factor, axis=0) for factor in factors])
-    mean = np.cbrt(lengths.prod(axis=0))
-    left, right, out = (factor / length * mean for factor, length in zip(factors, lengths))
+        steps = np.linalg.lstsq(jacobian, error.ravel(), rcond=1e-9)[0].reshape(sought, *a.shape)
+        factors = [np.asarray(factor - step) for factor, step in zip(factors, steps)] + factors[sought:]
+    return factors
+
+
+def _balanced(factors: list[Matrix], sought: int) -> Factors:
+    """The vectors of each term made equally long in the first `sought` factors."""
+    lengths = np.array([np.linalg.norm(factor, axis=0) for factor in factors[:sought]])
+    mean = lengths.prod(axis=0) ** (1 / sought)
+    left, right, out = [factor / length * mean for factor, length in zip(factors, lengths)] + factors[sought:]
     return left, right, out

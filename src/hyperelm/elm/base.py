@@ -208,7 +208,7 @@ class BaseELM(BaseEstimator):
         """Fit the output layer to rows that can be read as often as needed."""
         if self.solver == "svd":
             self._state = None
-            H = np.ascontiguousarray(self._layer()(self._input.pack(X, dtype), Team()))
+            H = np.ascontiguousarray(self._layer()(self._input.pack(X, dtype), Team())[0])
             count = float(len(X)) if weight is None else float(weight.sum())
             solution = svd(
                 H,
@@ -240,10 +240,12 @@ class BaseELM(BaseEstimator):
         total = _product(weight, cost)
         with team(work) as crew:
             for rows in self._progress(len(X), size):
-                H = layer(self._input.pack(X[rows], state.dtype), crew)
-                T_rows = self._output.pack(T[rows], state.dtype)
+                x = self._input.pack(X[rows], state.dtype)
+                H, planes = layer(x, crew)
+                t, known = (x, planes) if T is X else (self._output.pack(T[rows], state.dtype), None)
                 count = float(len(H)) if weight is None else float(weight[rows].sum())
-                state.update(H, T_rows, None if total is None else total[rows], count=count, team=crew)
+                sample_weight = None if total is None else total[rows]
+                state.update(H, t, sample_weight, count=count, team=crew, known=known)
         self._state = state
 
     def _progress(self, rows: int, size: int) -> Iterator[slice]:

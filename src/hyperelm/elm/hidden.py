@@ -18,7 +18,7 @@ from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import is_worth_searching, scheme
 from hyperelm.products import planes, right_operator
-from hyperelm.solvers.sums import nonzero_components, row_blocks, sum_products, team_planes
+from hyperelm.solvers.sums import Planes, nonzero_components, row_blocks, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
 _ROWS = 64  # rows that go back to components and through the activation at a time, in cache
@@ -49,11 +49,15 @@ class HiddenLayer:
         self._planes: dict[tuple[int, ...], FloatArray] = {}
         self._operator: FloatArray | None = None
 
-    def __call__(self, X: FloatArray, team: Team) -> FloatArray:
-        """[h, x, 1], (m, width, d), of X, (m, D, d), in memory of the team that the next call overwrites."""
+    def __call__(self, X: FloatArray, team: Team) -> tuple[FloatArray, Planes | None]:
+        """[h, x, 1], (m, width, d), of X, (m, D, d), and the planes of X where they are formed.
+
+        Both in memory of the team that the next call overwrites.
+        """
         H = team.array("H", (self.algebra.dim, len(X), self.width), X.dtype)
+        formed: Planes | None = None
         if self._search:
-            self._by_scheme(X, H[:, :, : self.neurons], team)
+            formed = self._by_scheme(X, H[:, :, : self.neurons], team)
         else:
             self._by_operator(X, H[:, :, : self.neurons])
         if self.direct_link:
@@ -61,7 +65,7 @@ class HiddenLayer:
         if self.bias is not None:
             H[:, :, -1] = 0
             H[0, :, -1] = 1
-        return np.moveaxis(H, 0, -1)
+        return np.moveaxis(H, 0, -1), formed
 
     def _by_operator(self, X: FloatArray, H: FloatArray) -> None:
         if self._operator is None:
@@ -71,7 +75,7 @@ class HiddenLayer:
             h += self.bias.ravel()
         H[...] = np.moveaxis(apply(self.activation, h).reshape(len(X), self.neurons, -1), -1, 0)
 
-    def _by_scheme(self, X: FloatArray, H: FloatArray, team: Team) -> None:
+    def _by_scheme(self, X: FloatArray, H: FloatArray, team: Team) -> Planes:
         """Planes of X, their products with those of W, and back to components."""
         support = nonzero_components(X)
         products = scheme(self.algebra, support, None)
@@ -91,6 +95,7 @@ class HiddenLayer:
         team.run(tasks)
         finish = partial(self._finish, products.out.astype(X.dtype), team=team)
         team.run([partial(finish, y[:, rows], H[:, rows]) for rows in row_blocks(len(X), _ROWS)])
+        return Planes(support, x)
 
     def _finish(self, out: FloatArray, y: FloatArray, H: FloatArray, team: Team) -> None:
         """From planes to components, bias and activation."""

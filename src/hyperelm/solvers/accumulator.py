@@ -20,6 +20,7 @@ from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, from_planes, put_coordinates
 from hyperelm.solvers.problem import Array, Problem
+from hyperelm.solvers.sums import Planes
 from hyperelm.solvers.team import Team
 
 
@@ -59,11 +60,12 @@ class Accumulator(ABC):
         *,
         count: float | None = None,
         team: Team | None = None,
+        known: Planes | None = None,
     ) -> None:
         """Take in a row block.
 
         `count` says for how many samples it stands where that is not the sum of the weights, as with weights that
-        are costs; `team` does the independent pieces of work.
+        are costs; `team` does the independent pieces of work; `known` are planes of T that are formed already.
         """
         H, T = self._shaped(H, self.unknowns, "H"), self._shaped(T, self.targets, "T")
         if len(H) != len(T):
@@ -74,8 +76,8 @@ class Accumulator(ABC):
         square = check_finite(T, "T", self.rows, team)
         if weight is not None:
             roots = np.sqrt(weight)[:, None, None]
-            H, T = H * roots, T * roots
-        self._add(H, T, team)
+            H, T, known = H * roots, T * roots, None
+        self._add(H, T, team, known)
         self.rows += len(H)
         if count is None:
             count = len(H) if weight is None else float(weight.sum(dtype=np.float64))
@@ -95,7 +97,7 @@ class Accumulator(ABC):
         self.square += other.square
 
     @abstractmethod
-    def _add(self, H: FloatArray, T: FloatArray, team: Team) -> None: ...
+    def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None: ...
 
     @abstractmethod
     def _merge(self, other: Any) -> None: ...

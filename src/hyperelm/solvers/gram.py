@@ -16,23 +16,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
-from hyperelm.bilinear import Scheme, is_worth_searching, scheme
+from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
 from hyperelm.decomposition import Block, decompose
 from hyperelm.products import block_basis, gather
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, NormalEquations
-from hyperelm.solvers.sums import nonzero_components, sum_products, team_planes
+from hyperelm.solvers.sums import Planes, nonzero_components, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
 Pair = tuple[int, int, float]
 Coefficients = dict[tuple[int, int], complex]
+
+
+class Kind(NamedTuple):
+    """Which scheme sums HᵀT: by the components of T that are not zero in the row block, and by whose planes."""
+
+    support: tuple[int, ...]
+    reverse: bool
 
 
 class Gram(Accumulator):
@@ -43,40 +50,48 @@ class Gram(Accumulator):
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
         self._squares = np.zeros((len(gram_plan(algebra).pairs), unknowns, unknowns), self.dtype)
-        # HᵀT by the components of T that were not zero in a row block, each with a scheme of its own.
-        self._crosses: dict[tuple[int, ...], FloatArray] = {}
+        # HᵀT by the scheme that a row block took.
+        self._crosses: dict[Kind, FloatArray] = {}
 
-    def _add(self, H: FloatArray, T: FloatArray, team: Team) -> None:
-        plan, support = gram_plan(self.algebra), nonzero_components(T)
-        products = self._scheme(support)
+    def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
+        plan = gram_plan(self.algebra)
+        kind = self._kind_of(T, known)
+        products = self._scheme(kind)
         of_H, at = _without_repeats(np.concatenate([products.left, plan.planes], axis=1))
         at_squares = at[products.left.shape[1] :]
         h = team_planes(H, of_H, "narrow", team)
-        t = team_planes(T, products.out, "wide", team)
+        t = known.image if known and kind.reverse else team_planes(T, products.out, "wide", team)
         tasks = []
         for total, sums in zip(self._squares, plan.pairs):
             pairs = [(h[at_squares[a]].T, h[at_squares[b]], c) for a, b, c in sums]
             tasks.append(partial(sum_products, pairs, total, team))
-        cross = self._cross(support)
+        cross = self._cross(kind)
         for q, terms in products.by_right().items():
             for columns in pieces(self.targets, 4):
                 pairs = [(h[at[p]].T, t[s, :, columns], c) for p, s, c in terms]
                 tasks.append(partial(sum_products, pairs, cross[q, :, columns], team))
         team.run(tasks)
 
-    def _scheme(self, support: tuple[int, ...]) -> Scheme:
-        return scheme(self.algebra, None, support, search=is_worth_searching(self.unknowns, self.targets))
+    def _kind_of(self, T: FloatArray, known: Planes | None) -> Kind:
+        if known and reverse_scheme(self.algebra, known.support):
+            return Kind(known.support, reverse=True)
+        return Kind(known.support if known else nonzero_components(T), reverse=False)
 
-    def _cross(self, support: tuple[int, ...]) -> FloatArray:
-        if support not in self._crosses:
-            planes_of_x = self._scheme(support).right.shape[1]
-            self._crosses[support] = np.zeros((planes_of_x, self.unknowns, self.targets), self.dtype)
-        return self._crosses[support]
+    def _scheme(self, kind: Kind) -> Scheme:
+        if kind.reverse and (products := reverse_scheme(self.algebra, kind.support)):
+            return products
+        return scheme(self.algebra, None, kind.support, search=is_worth_searching(self.unknowns, self.targets))
+
+    def _cross(self, kind: Kind) -> FloatArray:
+        if kind not in self._crosses:
+            planes_of_x = self._scheme(kind).right.shape[1]
+            self._crosses[kind] = np.zeros((planes_of_x, self.unknowns, self.targets), self.dtype)
+        return self._crosses[kind]
 
     def _merge(self, other: Gram) -> None:
         self._squares += other._squares
-        for support, cross in other._crosses.items():
-            mine = self._cross(support)
+        for kind, cross in other._crosses.items():
+            mine = self._cross(kind)
             mine += cross
 
     def problems(self) -> list[NormalEquations]:
@@ -90,8 +105,8 @@ class Gram(Accumulator):
     def _coordinates(self) -> FloatArray:
         """Φ_L(H)ᵀφ(T) in the block basis, as planes (d, L, N)."""
         total: FloatArray | None = None
-        for support, cross in self._crosses.items():
-            to_coordinates = block_basis(self.algebra).coordinates.T @ self._scheme(support).right
+        for kind, cross in self._crosses.items():
+            to_coordinates = block_basis(self.algebra).coordinates.T @ self._scheme(kind).right
             part = np.tensordot(to_coordinates.astype(self.dtype), cross, axes=1)
             total = part if total is None else np.add(total, part, out=total)
         return np.zeros((self.algebra.dim, self.unknowns, self.targets), self.dtype) if total is None else total

@@ -21,6 +21,7 @@ from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, block_matrix, gather, planes
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, Triangular
+from hyperelm.solvers.sums import Planes
 from hyperelm.solvers.team import Team
 
 _PANEL = 64  # columns that LAPACK factors at a time
@@ -41,7 +42,7 @@ class QR(Accumulator):
             kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
             self._factors.append((np.zeros((K, K), kind, order="F"), np.zeros((K, R), kind, order="F")))
 
-    def _add(self, H: FloatArray, T: FloatArray, team: Team) -> None:
+    def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         basis = block_basis(self.algebra)
         entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
         for n, block in enumerate(basis.blocks):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,13 @@ _SCRATCH = 64 * 2**20
 _ROWS = 128  # rows whose planes are formed at a time, in cache
 
 Pair = tuple[FloatArray, FloatArray, float]
+
+
+class Planes(NamedTuple):
+    """The planes of a row block that `scheme(algebra, support)` takes of its left factor: (p, m, n)."""
+
+    support: tuple[int, ...]
+    image: FloatArray
 
 
 def row_blocks(rows: int, size: int) -> Iterator[slice]:
