@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray, as_hypercomplex, as_real
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import Block, decompose
@@ -265,7 +266,7 @@ def _assemble(image: FloatArray, block: Block, columns: int) -> NDArray[Any]:
     if len(image) == 1:
         return image[0]
     dtype = np.result_type(image.dtype, np.complex64) if block.is_complex else image.dtype
-    matrix = np.empty((*batch, block.size, M, columns, L), dtype=dtype)
+    matrix = scratch((*batch, block.size, M, columns, L), dtype)
     parts = image.reshape(block.size, columns, block.parts, *batch, M, L)
     for target, part in zip(_real_parts(matrix), np.moveaxis(parts, 2, 0)):
         target[...] = np.moveaxis(part, (0, 1), (-4, -2))

@@ -11,7 +11,8 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from hyperelm import algebras
 from hyperelm.solvers import Gram
-from hyperelm.solvers.accumulator import by_rows, check_finite
+from hyperelm.solvers.accumulator import check_finite
+from hyperelm.solvers.sums import by_rows
 from hyperelm.solvers.team import Team, one_blas, pieces, team
 
 LARGE = 1e12

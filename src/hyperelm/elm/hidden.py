@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
@@ -77,10 +78,12 @@ class HiddenLayer:
 
     def _by_scheme(self, X: FloatArray, H: FloatArray, team: Team) -> Planes:
         """Planes of X, their products with those of W, and back to components."""
-        support = nonzero_components(X)
+        support = nonzero_components(X, team)
         products = scheme(self.algebra, support, None)
         if support not in self._planes:
-            self._planes[support] = planes(self.weights, products.right)
+            D, L, _ = self.weights.shape
+            image = scratch((products.right.shape[1], D, L), X.dtype)
+            self._planes[support] = planes(self.weights, products.right, out=image)
         weights = self._planes[support]
         x = team_planes(X, products.left, "wide", team)
         y = team.array("narrow", (products.out.shape[1], *H.shape[1:]), X.dtype)

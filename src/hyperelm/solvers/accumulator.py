@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, from_planes, put_coordinates
 from hyperelm.solvers.problem import Array, Problem
-from hyperelm.solvers.sums import Planes
+from hyperelm.solvers.sums import Planes, by_rows
 from hyperelm.solvers.team import Team
 
 
@@ -111,7 +111,7 @@ class Accumulator(ABC):
         if self.algebra.dim == 1:
             return xs[0][:, :, None]
         basis = block_basis(self.algebra)
-        image = np.empty((self.algebra.dim, self.unknowns, self.targets), dtype=self.dtype)
+        image = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
         for x, at, block in zip(xs, basis.coordinate_slices, basis.blocks):
             put_coordinates(x, image[at], block)
         return from_planes(image, basis.coordinates)
@@ -135,18 +135,6 @@ class Accumulator(ABC):
         if array.ndim != 3 or array.shape[1] != columns:
             raise ValueError(f"`{name}` must have shape (rows, {columns}, {self.algebra.dim}), got {array.shape}.")
         return np.asarray(array, dtype=self.dtype)
-
-
-def by_rows(array: FloatArray, function: Callable[[FloatArray], Any], team: Team, rows: int = 256) -> list[Any]:
-    """`function` of every `rows` rows of an array, in order."""
-    parts = [array[start : start + rows] for start in range(0, len(array), rows)]
-    results: list[Any] = [None] * len(parts)
-
-    def task(n: int) -> None:
-        results[n] = function(parts[n])
-
-    team.run([partial(task, n) for n in range(len(parts))])
-    return results
 
 
 def check_finite(array: FloatArray, name: str, before: int = 0, team: Team | None = None) -> float:

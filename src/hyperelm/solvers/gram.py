@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
@@ -30,6 +31,8 @@ from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, NormalEquations
 from hyperelm.solvers.sums import Planes, nonzero_components, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
+
+_TASKS = 8  # into which HᵀT is split at least, for as many threads
 
 Pair = tuple[int, int, float]
 Coefficients = dict[tuple[int, int], complex]
@@ -50,12 +53,13 @@ class Gram(Accumulator):
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
         self._squares = np.zeros((len(gram_plan(algebra).pairs), unknowns, unknowns), self.dtype)
-        # HᵀT by the scheme that a row block took.
+        # HᵀT by the scheme that a row block took, and what has been summed of it in the block basis.
         self._crosses: dict[Kind, FloatArray] = {}
+        self._coordinates: FloatArray | None = None
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         plan = gram_plan(self.algebra)
-        kind = self._kind_of(T, known)
+        kind = self._kind_of(T, known, team)
         products = self._scheme(kind)
         of_H, at = _without_repeats(np.concatenate([products.left, plan.planes], axis=1))
         at_squares = at[products.left.shape[1] :]
@@ -66,16 +70,17 @@ class Gram(Accumulator):
             pairs = [(h[at_squares[a]].T, h[at_squares[b]], c) for a, b, c in sums]
             tasks.append(partial(sum_products, pairs, total, team))
         cross = self._cross(kind)
-        for q, terms in products.by_right().items():
-            for columns in pieces(self.targets, 4):
+        planes_of_x = products.by_right()
+        for q, terms in planes_of_x.items():
+            for columns in pieces(self.targets, -(-_TASKS // len(planes_of_x))):
                 pairs = [(h[at[p]].T, t[s, :, columns], c) for p, s, c in terms]
                 tasks.append(partial(sum_products, pairs, cross[q, :, columns], team))
         team.run(tasks)
 
-    def _kind_of(self, T: FloatArray, known: Planes | None) -> Kind:
+    def _kind_of(self, T: FloatArray, known: Planes | None, team: Team) -> Kind:
         if known and reverse_scheme(self.algebra, known.support):
             return Kind(known.support, reverse=True)
-        return Kind(known.support if known else nonzero_components(T), reverse=False)
+        return Kind(known.support if known else nonzero_components(T, team), reverse=False)
 
     def _scheme(self, kind: Kind) -> Scheme:
         if kind.reverse and (products := reverse_scheme(self.algebra, kind.support)):
@@ -93,30 +98,38 @@ class Gram(Accumulator):
         for kind, cross in other._crosses.items():
             mine = self._cross(kind)
             mine += cross
+        if other._coordinates is not None:
+            mine = self._summed()
+            mine += other._coordinates
 
     def problems(self) -> list[NormalEquations]:
         basis = block_basis(self.algebra)
-        coordinates = self._coordinates()
+        coordinates = self._summed()
         return [
             NormalEquations(self._block_gram(n), gather(coordinates[at], block), block.parts * block.copies)
             for n, (block, at) in enumerate(zip(basis.blocks, basis.coordinate_slices))
         ]
 
-    def _coordinates(self) -> FloatArray:
-        """Φ_L(H)ᵀφ(T) in the block basis, as planes (d, L, N)."""
-        total: FloatArray | None = None
+    def _summed(self) -> FloatArray:
+        """Φ_L(H)ᵀφ(T) in the block basis, as planes (d, L, N), which from now on stand for the sums by scheme."""
+        total: FloatArray = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
+        flat = total.reshape(self.algebra.dim, -1)
         for kind, cross in self._crosses.items():
             to_coordinates = block_basis(self.algebra).coordinates.T @ self._scheme(kind).right
-            part = np.tensordot(to_coordinates.astype(self.dtype), cross, axes=1)
-            total = part if total is None else np.add(total, part, out=total)
-        return np.zeros((self.algebra.dim, self.unknowns, self.targets), self.dtype) if total is None else total
+            for out, row in zip(flat, to_coordinates.astype(self.dtype)):
+                for c, plane in zip(row, cross.reshape(len(cross), -1)):
+                    out += c * plane
+        if self._coordinates is not None:
+            total += self._coordinates
+        self._coordinates, self._crosses = total, {}
+        return total
 
     def _block_gram(self, n: int) -> Array:
         """B(H)ᴴB(H), (n L, n L), of one block from the sums of its planes."""
         block, assembly = decompose(self.algebra)[n], gram_plan(self.algebra).assembly[n]
         L = self.unknowns
         kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
-        gram = np.zeros((block.size, L, block.size, L), kind)
+        gram = scratch((block.size, L, block.size, L), kind)
         for total, coefficients in assembly:
             for (q, r), c in coefficients.items():
                 gram[q, :, r] += kind.type(c if block.is_complex else c.real) * self._squares[total]

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from hyperelm._memory import scratch_copy
+
 Array = NDArray[Any]
 Factor = tuple[Array, bool]
 
@@ -137,7 +139,7 @@ class NormalEquations:
 
     def cholesky(self, ridge: float) -> Factor | None:
         """The triangular factor of AᴴA + λ, or None where that is not positive definite to rounding."""
-        matrix = np.array(self.gram, order="F")
+        matrix = scratch_copy(self.gram)
         matrix.flat[:: self.size + 1] += ridge
         try:
             factor: Factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from hyperelm._memory import scratch_copy
 from hyperelm._validation import FloatArray
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, Factor, NormalEquations, Problem, Reduced, Spectral
@@ -86,7 +87,8 @@ def _by_cholesky(
         factor = reduced.problem.cholesky(ridge)
         if factor is None:
             return None
-        xs.append(reduced.restore(linalg.cho_solve(factor, reduced.problem.cross, check_finite=False)))
+        cross = scratch_copy(reduced.problem.cross)
+        xs.append(reduced.restore(linalg.cho_solve(factor, cross, overwrite_b=True, check_finite=False)))
         factors.append(factor if ridge == 0 else problem.cholesky(0.0))
     known = _from_extremes(state, problems, factors)
     if known is None and ridge == 0:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
+from hyperelm.bilinear import scheme
 from hyperelm.products import is_identity, planes
 from hyperelm.solvers.team import Team
 
-_SCRATCH = 64 * 2**20
+_SCRATCH = 96 * 2**20
 _ROWS = 128  # rows whose planes are formed at a time, in cache
 
 Pair = tuple[FloatArray, FloatArray, float]
@@ -34,13 +35,26 @@ def row_blocks(rows: int, size: int) -> Iterator[slice]:
 
 def chunk_rows(algebra: Algebra, inputs: int, unknowns: int, targets: int, itemsize: int) -> int:
     """Rows of a block for D inputs, L unknowns and N targets whose scratch memory is about `_SCRATCH` bytes."""
-    numbers = unknowns if algebra.dim == 1 else 2 * max(inputs, targets) + 4 * unknowns
-    return int(np.clip(_SCRATCH // max(1, itemsize * algebra.dim * numbers), 64, 4096))
+    planes_of_rows = min(len(scheme(algebra, search=False).terms), 2 * algebra.dim)
+    numbers = unknowns if algebra.dim == 1 else planes_of_rows * (max(inputs, targets) + 2 * unknowns)
+    return int(np.clip(_SCRATCH // max(1, itemsize * numbers), 64, 4096))
 
 
-def nonzero_components(x: FloatArray) -> tuple[int, ...]:
-    """The components that are not zero throughout x, (..., d)."""
-    return tuple(k for k in range(x.shape[-1]) if x[:1, ..., k].any() or x[..., k].any())
+def nonzero_components(x: FloatArray, team: Team) -> tuple[int, ...]:
+    """The components that are not zero throughout x, (m, n, d)."""
+    return tuple(k for k in range(x.shape[-1]) if x[:1, :, k].any() or any(by_rows(x[:, :, k], np.any, team)))
+
+
+def by_rows(array: FloatArray, function: Callable[[FloatArray], Any], team: Team, rows: int = 256) -> list[Any]:
+    """`function` of every `rows` rows of an array, in order."""
+    parts = [array[block] for block in row_blocks(len(array), rows)]
+    results: list[Any] = [None] * len(parts)
+
+    def task(n: int) -> None:
+        results[n] = function(parts[n])
+
+    team.run([partial(task, n) for n in range(len(parts))])
+    return results
 
 
 def team_planes(x: FloatArray, basis: NDArray[np.float64], name: str, team: Team) -> FloatArray:

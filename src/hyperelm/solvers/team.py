@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import ThreadpoolController
 
+from hyperelm._memory import scratch
+
 Task = Callable[[], object]
 
 _WORTHWHILE = 3e8  # multiply-adds below which threads cost more than they bring
@@ -52,7 +54,7 @@ class Team:
         size = math.prod(shape)
         buffer = self._buffers.get(key)
         if buffer is None or buffer.size < size:
-            buffer = self._buffers[key] = np.empty(size, dtype)
+            buffer = self._buffers[key] = scratch((size,), dtype)
         return buffer[:size].reshape(shape)
 
 
