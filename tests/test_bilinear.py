@@ -60,7 +60,9 @@ def test_table(algebra, from_left, from_out, search):
     left, out = imaginary(algebra, from_left), imaginary(algebra, from_out)
     plan = scheme(algebra, left, out, search=search)
     np.testing.assert_allclose(plan.table(), restricted(algebra, left, out), rtol=0, atol=1e-14)
-    assert max(np.abs(factor).max() for factor in (plan.left, plan.right, plan.out)) < 2.2
+    for p, q, s, _ in plan.terms:  # the entries of a term, were its three vectors equally long
+        largest = [np.abs(factor).max() for factor in (plan.left[:, p], plan.right[:, q], plan.out[:, s])]
+        assert np.cbrt(np.prod(largest)) < 2.2
     assert max((abs(c) for *_, c in plan.terms), default=1.0) <= 1
     assert len(plan.terms) <= np.count_nonzero(restricted(algebra, left, out))
 

@@ -8,16 +8,22 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 import hyperelm
 
 SOURCES = Path(hyperelm.__file__).parent
 
 # The public surface; what has not been built yet is absent.
-PUBLIC = {"Algebra", "ELMAutoencoder", "ELMClassifier", "ELMRegressor", "algebras", "linalg", "pack", "unpack"}
+PUBLIC = {
+    *("Algebra", "algebras", "linalg", "pack", "unpack", "ELMAutoencoder", "ELMClassifier", "ELMRegressor"),
+    *("datasets", "metrics", "experiments", "dask"),
+}
 
 # Each part may import those before it.
 ORDER = [
     *(
+        "_memory",
         "_validation",
         "notation",
         "structure",
@@ -47,7 +53,9 @@ ORDER = [
 RESERVED = {
     "sklearn": ORDER[ORDER.index("elm") :],
     "matplotlib": ["experiments"],
+    "jinja2": ["experiments"],
     "dask": ["dask"],
+    "distributed": ["dask"],
     "typer": ["cli"],
     "rich": ["cli", "experiments"],
 }
@@ -79,6 +87,8 @@ def test_public_names():
         name for name, value in vars(hyperelm).items() if not name.startswith("_") and not isinstance(value, ModuleType)
     }
     assert leaked <= PUBLIC
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        hyperelm.nothing  # noqa: B018
     assert set(dir(hyperelm)) == PUBLIC | {"__version__"}
     for module in (hyperelm.algebras, hyperelm.linalg):
         assert all(hasattr(module, name) for name in module.__all__)

@@ -1,13 +1,36 @@
 """Extreme learning machines over any hypercomplex algebra."""
 
-from hyperelm import algebras, linalg
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
+from hyperelm import algebras, datasets, linalg, metrics
 from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.packing import pack, unpack
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Algebra", "ELMAutoencoder", "ELMClassifier", "ELMRegressor", "algebras", "linalg", "pack", "unpack"]
+_LAZY = ("dask", "experiments")
+__all__ = [
+    "Algebra",
+    "ELMAutoencoder",
+    "ELMClassifier",
+    "ELMRegressor",
+    "algebras",
+    "dask",
+    "datasets",
+    "experiments",
+    "linalg",
+    "metrics",
+    "pack",
+    "unpack",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LAZY:
+        return _import_module(f"hyperelm.{name}")
+    raise AttributeError(f"module 'hyperelm' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,20 @@ Activation = Callable[[Any], Any]
 
 
 def tanh(x: FloatArray) -> FloatArray:
-    return np.tanh(x, out=x)
+    """1 - 2/(e²ˣ + 1), which takes half the time of NumPy's tanh
+
+    Its error is that of a number near 1, as is the error of a pre-activation in such company. Where all values are
+    small, so are their errors, and NumPy keeps them.
+    """
+    if max(x.max(initial=0), -x.min(initial=0)) < 0.25:
+        return np.tanh(x, out=x)
+    with np.errstate(over="ignore"):
+        x *= 2
+        np.exp(x, out=x)
+        x += 1
+        np.divide(-2, x, out=x)
+        x += 1
+    return x
 
 
 def sigmoid(x: FloatArray) -> FloatArray:

@@ -209,7 +209,7 @@ def _alternating_least_squares(
         if sweep % 10 == 9:
             error = np.abs(factors[0] @ _joint(factors, 0).T - unfolded[0]).max() / np.abs(table).max()
             if error < 1e-9:
-                return _balanced(_polished(factors, table, sought), sought)
+                return _normalised(*_polished(factors, table, sought), out)
             if sweep > _SWEEPS // 3 and error > 1e-3:
                 break
     return None
@@ -238,9 +238,12 @@ def _polished(factors: list[Matrix], table: NDArray[np.float64], sought: int) ->
     return factors
 
 
-def _balanced(factors: list[Matrix], sought: int) -> Factors:
-    """The vectors of each term made equally long in the first `sought` factors."""
-    lengths = np.array([np.linalg.norm(factor, axis=0) for factor in factors[:sought]])
-    mean = lengths.prod(axis=0) ** (1 / sought)
-    left, right, out = [factor / length * mean for factor, length in zip(factors, lengths)] + factors[sought:]
-    return left, right, out
+def _normalised(left: Matrix, right: Matrix, out: Matrix, given: Matrix | None) -> Factors:
+    """The vectors of `left` and `out` of length 1 and positive at their start, so that equal planes look equal."""
+
+    def sizes(factor: Matrix) -> Matrix:
+        start = np.argmax(np.abs(factor) > 1e-9, axis=0)
+        return np.linalg.norm(factor, axis=0) * np.sign(factor[start, np.arange(factor.shape[1])])
+
+    of_left, of_out = sizes(left), sizes(out) if given is None else np.ones(out.shape[1])
+    return left / of_left, right * of_left * of_out, out / of_out

@@ -1,16 +1,22 @@
-"""The command line: `hyperelm algebras [NAME]`."""
+"""The command line: `hyperelm algebras`, `run`, `report`, `export`."""
 
 from __future__ import annotations
 
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from hyperelm import __version__, algebras
+from hyperelm import __version__, algebras, experiments
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import decompose
+from hyperelm.experiments import Store, StoreError
 
 app = typer.Typer(
     name="hyperelm",
@@ -58,12 +64,83 @@ def show_algebras(
     if name is None:
         _print_catalogue()
         return
+    with _clear_errors():
+        _print_algebra(algebras.get(name))
+
+
+@app.command("run")
+def run_experiment(
+    name: Annotated[str, typer.Argument(help=f"The experiment: {', '.join(experiments.names())}.")],
+    out: Annotated[Path | None, typer.Option(help="Where results go, by default results-NAME.", metavar="DIR")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    seed: Annotated[int | None, typer.Option(help="The seed that all seeds of runs come from.", min=0)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, in seconds.")] = False,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a setting; may be given again.", metavar="KEY=VALUE")
+    ] = None,
+    dask: Annotated[str | None, typer.Option(help="Run on the dask cluster with this scheduler.", metavar="ADDRESS")] = None,
+) -> None:
+    """Run an experiment of the paper. The same command goes on where it was interrupted."""
+    from hyperelm.experiments import progress, report
+
+    with _clear_errors():
+        if jobs == 0 or jobs < -1:
+            raise ValueError(f"--jobs must be -1 or at least 1, got {jobs}.")
+        experiment = experiments.load(name, quick=quick, seed=seed, changes=changes or [])
+        directory = out or Path(f"results-{name}")
+        with progress.watcher(experiment.module.MEASURES[0]) as watch, _cluster(dask):
+            experiments.run(experiment, directory, jobs=jobs, watch=watch)
+        typer.echo(f"Report: {report.write(directory)}")
+
+
+@app.command("report")
+def write_report(directory: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
+    """Write the report of the results in DIR: report.html, and the figures as SVG and PNG."""
+    from hyperelm.experiments import report
+
+    with _clear_errors():
+        typer.echo(str(report.write(directory)))
+
+
+@app.command("export")
+def export_runs(
+    directory: Annotated[Path, typer.Argument(metavar="DIR")],
+    everything: Annotated[bool, typer.Option("--all", help="Also the runs of the other tables.")] = False,
+) -> None:
+    """Print the runs in DIR as CSV, one row a run."""
+    with _clear_errors():
+        with Store.open(directory) as store:
+            rows = store.rows(None if everything else experiments.MAIN)
+        hidden = set() if everything else {"part", "variant"}
+        fields = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden]
+        writer = csv.DictWriter(sys.stdout, fields, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """One line instead of a traceback for what a user can mend."""
     try:
-        algebra = algebras.get(name)
-    except ValueError as error:
+        yield
+    except (ValueError, StoreError) as error:
         typer.echo(str(error).replace("`algebra`", "NAME"), err=True)
         raise typer.Exit(2) from None
-    _print_algebra(algebra)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted. The same command goes on from here.", err=True)
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[None]:
+    """All parallel work goes to a dask cluster, if there is one."""
+    if address is None:
+        yield
+        return
+    from hyperelm import dask
+
+    with dask.cluster(address):
+        yield
 
 
 def _print_catalogue() -> None:

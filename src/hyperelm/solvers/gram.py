@@ -61,7 +61,7 @@ class Gram(Accumulator):
         plan = gram_plan(self.algebra)
         kind = self._kind_of(T, known, team)
         products = self._scheme(kind)
-        of_H, at = _without_repeats(np.concatenate([products.left, plan.planes], axis=1))
+        of_H, at = _planes_of_H(products, plan)
         at_squares = at[products.left.shape[1] :]
         h = team_planes(H, of_H, "narrow", team)
         t = known.image if known and kind.reverse else team_planes(T, products.out, "wide", team)
@@ -140,12 +140,14 @@ class Gram(Accumulator):
         return matrix
 
 
-def _without_repeats(basis: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:
-    """The different columns of a basis, and which of them each of its columns is."""
+@lru_cache(maxsize=256)
+def _planes_of_H(products: Scheme, plan: GramPlan) -> tuple[NDArray[np.float64], list[int]]:
+    """The different planes of H in HᵀT and HᵀH, and which of them each plane is."""
+    basis = np.concatenate([products.left, plan.planes], axis=1)
     columns: list[NDArray[np.float64]] = []
     at: list[int] = []
     for column in basis.T:
-        same = (n for n, known in enumerate(columns) if np.array_equal(known, column))
+        same = (n for n, known in enumerate(columns) if np.allclose(known, column, rtol=0, atol=1e-15))
         at.append(next(same, len(columns)))
         if at[-1] == len(columns):
             columns.append(column)

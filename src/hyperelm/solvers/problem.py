@@ -22,6 +22,8 @@ from scipy import linalg
 
 from hyperelm._memory import scratch_copy
 
+_SMALL = 128  # unknowns
+
 Array = NDArray[Any]
 Factor = tuple[Array, bool]
 
@@ -150,8 +152,12 @@ class NormalEquations:
     def extreme_values(self, factor: Factor | None) -> tuple[float, float]:
         """Estimates of the largest and the smallest singular value of A, given the Cholesky factor of AᴴA.
 
-        By Lanczos' method for AᴴA and for its inverse: a few per cent for a few products.
+        By Lanczos' method for AᴴA and for its inverse: a few per cent for a few products. Small matrices give all
+        their eigenvalues in that time.
         """
+        if self.size <= _SMALL:
+            values = self.singular_values()
+            return float(values[0]), float(values[-1])
         # In units of the largest diagonal entry, or squares of squares would overflow.
         unit = float(self.gram.diagonal().real.max(initial=0)) or 1.0
         largest = np.sqrt(unit) * np.sqrt(lanczos(lambda v: (self.gram @ v) / unit, self.gram))

@@ -1,0 +1,125 @@
+"""How much faster is the Lorenz experiment than with the paper's formulas?
+
+The paper's: Φ_L built for training and for prediction, and NumPy's pseudoinverse. Both do the same networks, on one
+BLAS thread as in the experiment, interleaved in one process; what counts are the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import json
+import pstats
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from timing import best_times
+
+from hyperelm import Algebra, linalg
+from hyperelm.experiments import Unit, load
+from hyperelm.experiments import lorenz as experiment
+from hyperelm.solvers import Gram, solve
+
+Array = NDArray[np.float64]
+
+
+def with_bias(X: Array) -> Array:
+    one = np.zeros((len(X), 1, X.shape[2]))
+    one[..., 0] = 1
+    return np.concatenate([X, one], axis=1)
+
+
+class PaperModel(experiment.Model):
+    """The same network, trained and used by the formulas as they are printed."""
+
+    def fit(self, X: Array, y: Array) -> PaperModel:
+        numbers, L = self.numbers(X), self.neurons(*X.shape[1:])
+        rng = np.random.default_rng(self.elm.random_state)
+        self.W = rng.standard_normal((numbers.shape[1] + 1, L, self.algebra.dim)) * self.elm.weight_scale
+        self.M = by_pseudoinverse(self.hidden(numbers), self.numbers(y[:, None]), self.algebra)
+        self.elm.n_parameters_ = self.W.size + self.M.size
+        return self
+
+    def predict(self, X: Array) -> Array:
+        H = linalg.left_matrix(self.hidden(self.numbers(X)), self.algebra)
+        return self.positions(linalg.from_real(H @ self.M, self.algebra))
+
+    def hidden(self, X: Array) -> Array:
+        preactivations = linalg.left_matrix(with_bias(X), self.algebra) @ linalg.to_real(self.W)
+        return with_bias(np.tanh(linalg.from_real(preactivations, self.algebra)))
+
+
+def by_pseudoinverse(H: Array, Y: Array, algebra: Algebra) -> Array:
+    return np.linalg.pinv(linalg.left_matrix(H, algebra)) @ linalg.to_real(Y)
+
+
+def by_gram(H: Array, Y: Array, algebra: Algebra) -> Array:
+    state = Gram(algebra, H.shape[1], Y.shape[1])
+    state.update(H, Y)
+    return solve(state).x
+
+
+class Sweep:
+    """The networks of some units, as the experiment does them but for the model."""
+
+    def __init__(self, units: list[Unit], settings: dict[str, object], model: type[experiment.Model]) -> None:
+        self.units, self.settings, self.model = units, settings, model
+        self.data = experiment.read_data(settings)
+
+    def __call__(self) -> None:
+        self.gains = [
+            experiment.one_run(unit, network, self.settings, self.data, model=self.model)[0]["prediction_gain"]
+            for unit in self.units
+            for network in unit.networks
+        ]
+
+
+def solve_jobs(settings: dict[str, object], sizes: list[int]) -> dict[str, Callable[[], object]]:
+    """Both solutions of the same hidden layers, of every model and size."""
+    data = experiment.read_data(settings)
+    problems = []
+    for name in settings["models"]:
+        for L in sizes:
+            model = PaperModel(name, L, 10 / 3, 0).fit(data.X, data.y)
+            problems.append((model.hidden(model.numbers(data.X)), model.numbers(data.y[:, None]), model.algebra))
+    return {
+        "ours": lambda: [by_gram(*problem) for problem in problems],
+        "paper": lambda: [by_pseudoinverse(*problem) for problem in problems],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--networks", type=int, default=3, help="networks of every model and size")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    settings = load("lorenz").settings
+    sizes = [11, 17, 23, 29, 35]
+    units = [
+        Unit("main", "", name, L, 0, arguments.networks) for L in sizes for name in settings["models"]
+    ]
+    ours, papers = Sweep(units, settings, experiment.Model), Sweep(units, settings, PaperModel)
+    with threadpool_limits(1, user_api="blas"):
+        times = best_times({"ours": ours, "paper": papers}, arguments.repeats)
+        solves = best_times(solve_jobs(settings, sizes), 5 * arguments.repeats)
+        profile = cProfile.Profile()
+        profile.runcall(ours)
+    runs = len(ours.gains)
+    difference = float(np.max(np.abs(np.subtract(ours.gains, papers.gains))))
+    sweep, solution, each = times["paper"] / times["ours"], solves["paper"] / solves["ours"], 1e3 * times["ours"] / runs
+    print(f"{runs} runs of the sweep and solves of all models, L = {', '.join(map(str, sizes))}")
+    print(f"whole sweep: {sweep:6.1f} times faster than the paper's formulas (at least 6)")
+    print(f"solve:       {solution:6.1f} times faster than the paper's formulas (at least 10)")
+    print(f"gains differ by at most {difference:.1e} dB (at most 1e-6); {each:.1f} ms a run")
+    pstats.Stats(profile).sort_stats("tottime").print_stats(14)
+    if arguments.json:
+        result = {"runs": runs, "sweep": sweep, "solve": solution, "difference": difference, "milliseconds": each}
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

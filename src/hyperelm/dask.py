@@ -1,0 +1,23 @@
+"""Work on a dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from joblib import parallel_config
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[None]:
+    """Send what joblib runs in parallel to the cluster whose scheduler has this address."""
+    try:
+        from distributed import Client
+    except ModuleNotFoundError:
+        raise ValueError("A dask cluster needs the extra 'dask': pip install 'hyperelm[dask]'.") from None
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"The dask scheduler {address!r} cannot be reached: {error}.") from None
+    with client, parallel_config(backend="dask"):
+        yield

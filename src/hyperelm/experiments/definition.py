@@ -1,0 +1,136 @@
+"""What an experiment is: settings, units of work, and the rows that a unit gives.
+
+The seed of a run depends on (seed, algebra, n_hidden, network) alone, so runs can be done in any order and any
+number of processes.
+"""
+
+from __future__ import annotations
+
+import tomllib
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module, resources
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Settings = dict[str, Any]
+Row = dict[str, Any]
+MAIN = "main"  # the part of an experiment that is the paper's own sweep
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The runs that are done, and stored, together: `count` networks of one model, from number `first` on."""
+
+    part: str
+    variant: str
+    algebra: str
+    n_hidden: int
+    first: int
+    count: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.part}/{self.variant}/{self.algebra}/{self.n_hidden}/{self.first}+{self.count}"
+
+    @property
+    def networks(self) -> range:
+        return range(self.first, self.first + self.count)
+
+
+@dataclass
+class Result:
+    """The rows of a unit, one a run, and arrays that the report shows."""
+
+    rows: list[Row]
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+class Module(Protocol):
+    """What the module of an experiment has."""
+
+    MEASURES: tuple[str, ...]  # the first of them ranks the models, higher being better
+
+    def prepare(self, settings: Settings) -> None: ...  # checks settings and adds what they refer to
+    def units(self, settings: Settings) -> list[Unit]: ...
+    def execute(self, unit: Unit, settings: Settings) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named experiment with its settings, as the TOML file has them and the command line changes them."""
+
+    name: str
+    settings: Settings
+    document: dict[str, Any]
+
+    @property
+    def module(self) -> Module:
+        module: Any = import_module(f"hyperelm.experiments.{self.name}")
+        return module
+
+    def units(self) -> list[Unit]:
+        return self.module.units(self.settings)
+
+
+def names() -> list[str]:
+    """The experiments there are."""
+    files = resources.files("hyperelm.experiments").iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+
+
+def load(name: str, *, quick: bool = False, seed: int | None = None, changes: Sequence[str] = ()) -> Experiment:
+    """An experiment with its settings; `changes` are of the form "key=value", values being written as in TOML."""
+    if name not in names():
+        raise ValueError(f"NAME must be one of {', '.join(names())}, got {name!r}.{_near(name, names())}")
+    text = resources.files("hyperelm.experiments").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    document = tomllib.loads(text)
+    settings: Settings = document["settings"]
+    if quick:
+        settings |= document["quick"]
+    if seed is not None:
+        settings["seed"] = seed
+    for change in changes:
+        _change(settings, change)
+    experiment = Experiment(name, settings, document)
+    experiment.module.prepare(settings)
+    return experiment
+
+
+def _change(settings: Settings, change: str) -> None:
+    key, equals, text = change.partition("=")
+    if not equals:
+        raise ValueError(f"--set must be of the form key=value, got {change!r}.")
+    if key not in settings:
+        raise ValueError(f"--set must name a setting, got {key!r}.{_near(key, settings)} There are {', '.join(settings)}.")
+    value, default = _value(text), settings[key]
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if isinstance(default, list) and not isinstance(value, list):
+        value = [value]
+    if type(value) is not type(default):
+        kinds = {list: "a list", float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
+        raise ValueError(f"--set {key} must be {kinds[type(default)]} such as {default!r}, got {text!r}.")
+    settings[key] = value
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _near(name: str, known: Any) -> str:
+    near = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def seed_of(seed: int, algebra: str, n_hidden: int, network: int) -> int:
+    """The random state of a run."""
+    entropy = [seed, zlib.crc32(algebra.encode()), n_hidden, network]
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])

@@ -1,0 +1,301 @@
+"""One-step prediction of the Lorenz attractor (section 5.2 of the paper).
+
+From T = 3 positions, each the imaginary parts of one number, the next: p̂_{t+1} = ELM(p_{t-2}, p_{t-1}, p_t). A model
+of L numbers of an algebra of dimension d has d L (T + 1) + d (L + 1) parameters, a real one of L' neurons
+L'((d - 1)T + 1) + (d - 1)(L' + 1), so that
+
+    L' = round(d (T + 2) L / ((d - 1)(T + 1) + 1))     (20 L/13)
+
+makes them equally large. Parts: `main`, the paper's sweep; `sensitivity`, the same with one thing changed that the
+paper leaves open; `tuned`, every model at its own best weight scale, chosen on the training positions alone;
+`forecast`, those models fed with their own predictions.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import warnings
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm import ELMRegressor, algebras
+from hyperelm.datasets import lorenz, sliding_windows
+from hyperelm.elm import RankDeficiencyWarning
+from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, seed_of
+from hyperelm.metrics import prediction_gain
+
+MEASURES = ("prediction_gain",)
+BATCH = 20  # networks of a unit
+VALID = 0.4  # a forecast is valid while its error is below this share of the spread of the series
+HORIZON = 8  # Lyapunov times over which forecasts are followed
+STARTS = 20  # forecasts of every network
+_SCALINGS = ("each", "common", "standard", "none")
+
+
+class Data(NamedTuple):
+    """Windows (n, T, c) and the positions after them (n, c), scaled."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    X_test: NDArray[np.float64]
+    y_test: NDArray[np.float64]
+
+
+def prepare(settings: Settings) -> None:
+    """Check the settings, and fix what a file of positions holds."""
+    for key in ("networks", "train", "window", "few_networks", "positions", "forecast_networks"):
+        if settings[key] < 1:
+            raise ValueError(f"--set {key} must be at least 1, got {settings[key]}.")
+    for key in ("n_hidden", "few_hidden"):
+        if not settings[key] or not all(isinstance(L, int) and L >= 1 for L in settings[key]):
+            raise ValueError(f"--set {key} must be whole numbers >= 1, got {settings[key]}.")
+    if settings["scaling"] not in _SCALINGS:
+        raise ValueError(f"--set scaling must be one of {', '.join(_SCALINGS)}, got {settings['scaling']!r}.")
+    if settings["series"] != "lorenz":
+        path = Path(settings["series"]).resolve()
+        settings["series"] = str(path)
+        settings["positions"] = len(_read(str(path)))
+        settings["digest"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        # What changes the Lorenz system says nothing about another series.
+        own = {"dt", "start"}
+        settings["sensitivity"] = [v for v in settings["sensitivity"] if not own & v["change"].keys()]
+    least = settings["train"] + settings["window"] + 2
+    if settings["train"] < settings["window"] + 10 or settings["positions"] < least:
+        raise ValueError(
+            f"--set series must have at least {least} positions, of which train={settings['train']} are for training "
+            f"(at least {settings['window'] + 10}), got {settings['positions']}."
+        )
+    channels = _positions(settings).shape[1]
+    for name in settings["models"]:
+        algebra = algebras.get(name)
+        if algebra.dim not in (1, channels + 1):
+            raise ValueError(
+                f"--set models must be real or have {channels + 1} components for {channels} coordinates, got {name!r} "
+                f"with {algebra.dim}."
+            )
+
+
+def units(settings: Settings) -> list[Unit]:
+    main = [
+        Unit(MAIN, "", name, L, first, min(BATCH, settings["networks"] - first))
+        for L in settings["n_hidden"]
+        for first in range(0, settings["networks"], BATCH)
+        for name in settings["models"]
+    ]
+    few = [
+        Unit(part, variant, name, L, 0, settings["few_networks"])
+        for part, variant in [("sensitivity", v["name"]) for v in settings["sensitivity"]] + [("tuned", "")]
+        for L in settings["few_hidden"]
+        for name in settings["models"]
+    ]
+    middle = settings["few_hidden"][len(settings["few_hidden"]) // 2]
+    forecasts = [Unit("forecast", "", name, middle, 0, settings["forecast_networks"]) for name in settings["models"]]
+    return main + few + forecasts
+
+
+def execute(unit: Unit, settings: Settings) -> Result:
+    if unit.part == "forecast":
+        return _forecasts(unit, settings)
+    scale = None
+    if unit.part == "sensitivity":
+        change = next(v["change"] for v in settings["sensitivity"] if v["name"] == unit.variant)
+        settings = settings | change
+    elif unit.part == "tuned":
+        scale = _best_scale(unit, settings)
+    data = read_data(settings)
+    return Result([one_run(unit, network, settings, data, scale)[0] for network in unit.networks])
+
+
+def one_run(
+    unit: Unit, network: int, settings: Settings, data: Data, scale: float | None = None, model: type[Model] | None = None
+) -> tuple[Row, NDArray[np.float64]]:
+    """One network: its row of results, and its predictions."""
+    seed = seed_of(settings["seed"], unit.algebra, unit.n_hidden, network)
+    scale = scale or _scale(unit.algebra, settings)
+    fitted = (model or Model)(unit.algebra, unit.n_hidden, scale, seed).fit(data.X, data.y)
+    predicted = fitted.predict(data.X_test)
+    gain = prediction_gain(data.y_test, predicted, signal=data.X_test[:, -1])
+    row = {
+        "network": network,
+        "seed": seed,
+        "neurons": fitted.neurons(*data.X.shape[1:]),
+        "parameters": fitted.elm.n_parameters_,
+        "weight_scale": scale,
+        "prediction_gain": gain,
+    }
+    return row, predicted
+
+
+def _scale(algebra: str, settings: Settings) -> float:
+    scale: float = settings["real_weight_scale" if algebras.get(algebra).dim == 1 else "weight_scale"]
+    return scale
+
+
+class Model:
+    """An ELM between windows (n, T, c) and positions (n, c) of real coordinates."""
+
+    def __init__(self, algebra: str, n_hidden: int, weight_scale: float, seed: int) -> None:
+        self.algebra, self.n_hidden = algebras.get(algebra), n_hidden
+        self.elm = ELMRegressor(algebra, n_hidden, weight_scale=weight_scale, ridge=0.0, random_state=seed)
+
+    def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Model:
+        self.elm.set_params(n_hidden=self.neurons(*X.shape[1:]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RankDeficiencyWarning)  # tiny weight scales, on purpose
+            self.elm.fit(self.numbers(X), self.numbers(y[:, None]))
+        return self
+
+    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.positions(self.elm.predict(self.numbers(X)))
+
+    def neurons(self, T: int, c: int) -> int:
+        """L, or L' for the real model."""
+        return self.n_hidden if self.algebra.dim > 1 else round((c + 1) * (T + 2) * self.n_hidden / (c * (T + 1) + 1))
+
+    def numbers(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Positions (n, T, c) in the imaginary parts, or one number a coordinate for the real model."""
+        if self.algebra.dim == 1:
+            return positions.reshape(len(positions), -1, 1)
+        numbers = np.zeros((*positions.shape[:2], self.algebra.dim))
+        numbers[..., 1:] = positions
+        return numbers
+
+    def positions(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The positions (n, c) in the numbers of an output."""
+        return numbers[..., 0] if self.algebra.dim == 1 else numbers[:, 0, 1:]
+
+
+def _best_scale(unit: Unit, settings: Settings) -> float:
+    """The weight scale with the highest mean gain on the last third of the training positions."""
+    positions = _scaled(settings)[: settings["train"]]
+    split = 2 * len(positions) // 3
+    data = Data(
+        *sliding_windows(positions[:split], settings["window"]), *sliding_windows(positions[split:], settings["window"])
+    )
+    gains = [
+        np.mean([one_run(unit, n, settings, data, scale)[0]["prediction_gain"] for n in unit.networks])
+        for scale in settings["scales"]
+    ]
+    best: float = settings["scales"][int(np.argmax(gains))]
+    return best
+
+
+# ---------------------------------------------------------------------- closed loop
+
+
+def _forecasts(unit: Unit, settings: Settings) -> Result:
+    """Every network fed with its own predictions from several places of the test part on."""
+    scale = _best_scale(unit, settings)
+    data = read_data(settings)
+    steps = min(round(HORIZON / _lyapunov_step(settings)), len(data.X_test) // 2)
+    starts = np.linspace(0, len(data.X_test) - steps - 1, STARTS).astype(int)
+    truth = np.stack([data.y_test[starts + k] for k in range(steps)], axis=1)
+    spread = float(np.sqrt(np.mean(np.sum((data.y_test - data.y_test.mean(axis=0)) ** 2, axis=1))))
+    rows, arrays = [], {}
+    for network in unit.networks:
+        seed = seed_of(settings["seed"], unit.algebra, unit.n_hidden, network)
+        model = Model(unit.algebra, unit.n_hidden, scale, seed).fit(data.X, data.y)
+        path = _closed_loop(model, data.X_test[starts], steps)
+        wrong = np.linalg.norm(path - truth, axis=2) > VALID * spread
+        valid = np.where(wrong.any(axis=1), wrong.argmax(axis=1), steps)
+        time = float(np.median(valid)) * _lyapunov_step(settings)
+        rows.append({"network": network, "seed": seed, "weight_scale": scale, "valid_time": time})
+        if network == 0:
+            arrays = {f"forecast {unit.algebra}": path[0], "truth": truth[0]}
+    if unit.algebra == settings["models"][min(1, len(settings["models"]) - 1)]:
+        arrays |= _one_step(unit, settings, data)
+    return Result(rows, arrays)
+
+
+def _closed_loop(model: Model, windows: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+    path = np.empty((len(windows), steps, windows.shape[2]))
+    windows = windows.copy()
+    for k in range(steps):
+        # Far outside the data a forecast is as wrong as can be; clipping it keeps it finite.
+        path[:, k] = np.clip(model.predict(windows), -10, 10)
+        windows = np.concatenate([windows[:, 1:], path[:, k : k + 1]], axis=1)
+    return path
+
+
+def _one_step(unit: Unit, settings: Settings, data: Data) -> dict[str, NDArray[np.float64]]:
+    """The test positions and their one-step predictions with the weight scale of the main part, for the picture."""
+    _, predicted = one_run(unit, 0, settings, data, None)
+    return {"positions": data.y_test, "predictions": predicted}
+
+
+def _lyapunov_step(settings: Settings) -> float:
+    """What one step is in Lyapunov times, or 1 where the exponent is not known."""
+    return float(settings["dt"] * settings["lyapunov"]) if settings["series"] == "lorenz" else 1.0
+
+
+# ---------------------------------------------------------------------- data
+
+
+def read_data(settings: Settings) -> Data:
+    positions, train, window = _scaled(settings), settings["train"], settings["window"]
+    return Data(*sliding_windows(positions[:train], window), *sliding_windows(positions[train:], window))
+
+
+def _scaled(settings: Settings) -> NDArray[np.float64]:
+    positions = _positions(settings)
+    if settings["scaling"] == "standard":
+        part = positions[: settings["train"]]
+        return np.asarray((positions - part.mean(axis=0)) / part.std(axis=0))
+    if settings["scaling"] == "none":
+        return positions
+    axis = 0 if settings["scaling"] == "each" else None
+    low, high = positions.min(axis=axis), positions.max(axis=axis)
+    return np.asarray(2 * (positions - low) / np.where(high > low, high - low, 1) - 1)
+
+
+def _positions(settings: Settings) -> NDArray[np.float64]:
+    if settings["series"] != "lorenz":
+        return _read(settings["series"])
+    return _lorenz(settings["positions"], settings["dt"], json.dumps(settings["start"]))
+
+
+@lru_cache(maxsize=8)
+def _lorenz(n: int, dt: float, start: str) -> NDArray[np.float64]:
+    return lorenz(n, dt=dt, start=json.loads(start))
+
+
+@lru_cache(maxsize=2)
+def _read(path: str) -> NDArray[np.float64]:
+    """The positions in a CSV file, whose first line may have names."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"--set series must be 'lorenz' or a readable CSV file, got {path!r}: {error}.") from None
+    header = bool(lines) and all(_number(cell) is None for cell in lines[0])
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines[header:], start=1 + header):
+        values: list[Any] = [_number(cell) for cell in line]
+        for column, value in enumerate(values, start=1):
+            if value is None or not np.isfinite(value):
+                raise ValueError(
+                    f"--set series must hold numbers without gaps, got {line[column - 1]!r} in row {number}, column "
+                    f"{column} of {path}."
+                )
+        if rows and len(values) != len(rows[0]):
+            raise ValueError(
+                f"--set series must have as many columns in every row, got {len(values)} instead of {len(rows[0])} in "
+                f"row {number} of {path}."
+            )
+        rows.append(values)
+    if not rows:
+        raise ValueError(f"--set series must have rows of numbers, but {path} has none.")
+    return np.array(rows)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None

@@ -1,0 +1,217 @@
+"""Results in a directory: one SQLite file that survives a crash at any moment.
+
+A unit's rows and the mark that it is done are one transaction. Floats are written as text that reads back to the
+same bits. A second, empty database holds the lock: the system lets go of it when its process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm.experiments.definition import MAIN, Experiment, Result, Row, Settings, Unit
+
+FILE = "results.sqlite"
+LOCK = "running.lock"
+
+_SCHEMA = """
+create table experiment (name text not null, settings text not null);
+create table sessions (started text not null, versions text not null, machine text not null);
+create table units (key text primary key);
+create table runs (
+    part text, variant text, algebra text, n_hidden integer, network integer, seed integer, fields text not null,
+    primary key (part, variant, algebra, n_hidden, network)
+);
+create table arrays (name text primary key, data blob not null);
+"""
+KEYS = ("part", "variant", "algebra", "n_hidden", "network", "seed")
+
+
+class StoreError(Exception):
+    """What is wrong with a directory of results, for its user."""
+
+
+class Store:
+    """The results in a directory."""
+
+    def __init__(self, directory: Path, connection: sqlite3.Connection) -> None:
+        self.directory, self._connection = directory, connection
+        found = connection.execute("select name, settings from experiment").fetchone()
+        try:
+            self.name: str = found[0]
+            self.settings: Settings = json.loads(found[1])
+        except (TypeError, ValueError) as error:
+            raise StoreError(_damaged(directory / FILE, error)) from None
+
+    # ------------------------------------------------------------------ opening
+
+    @classmethod
+    @contextmanager
+    def open(cls, directory: Path) -> Iterator[Store]:
+        """The results of a directory, to read."""
+        path = directory / FILE
+        if not path.is_file():
+            raise StoreError(f"DIR must be a directory with results, but {path} does not exist.")
+        with _connection(path) as connection:
+            yield cls(directory, connection)
+
+    @classmethod
+    @contextmanager
+    def running(cls, directory: Path, experiment: Experiment) -> Iterator[Store]:
+        """The results of a directory, to add to: made if there are none, refused if they are of something else."""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"--out must be a directory that can be written, got {directory}: {error.strerror}.") from None
+        path = directory / FILE
+        if not path.exists() and any(item.name != LOCK for item in directory.iterdir()):
+            raise StoreError(f"--out must be empty or hold results, but {directory} holds other files. Choose another.")
+        with _lock(directory):
+            fresh = not path.exists()
+            with _connection(path) as connection:
+                if fresh or not connection.execute("select 1 from sqlite_master").fetchone():
+                    _create(connection, experiment)
+                connection.execute("pragma journal_mode = wal")
+                store = cls(directory, connection)
+                store._check_same(experiment)
+                yield store
+
+    def _check_same(self, experiment: Experiment) -> None:
+        if self.name != experiment.name:
+            raise StoreError(
+                f"--out must be another directory: {self.directory} holds the experiment {self.name!r}, not "
+                f"{experiment.name!r}."
+            )
+        mine, theirs = self.settings, json.loads(json.dumps(experiment.settings))
+        changed = [key for key in sorted(mine.keys() | theirs.keys()) if mine.get(key) != theirs.get(key)]
+        if changed:
+            key = changed[0]
+            raise StoreError(
+                f"--out must be another directory: the results in {self.directory} have other settings, "
+                f"{', '.join(changed)} ({key} is {mine.get(key)!r} there, {theirs.get(key)!r} here)."
+            )
+
+    # ------------------------------------------------------------------ writing
+
+    def begin_session(self) -> None:
+        """Note with what, and on what, the following runs are done."""
+        packages = {name: version(name) for name in ("hyperelm", "numpy", "scipy", "scikit-learn")}
+        versions = {"python": platform.python_version()} | packages
+        machine = {"system": platform.platform(), "processor": _processor()}
+        with self._connection:
+            self._connection.execute(
+                "insert into sessions values (?, ?, ?)",
+                (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(versions), json.dumps(machine)),
+            )
+
+    def add(self, unit: Unit, result: Result) -> None:
+        """Keep a unit's results, all or nothing."""
+        with self._connection:
+            for row in result.rows:
+                keys = [row.get(key, getattr(unit, key, None)) for key in KEYS]
+                fields = {key: value for key, value in row.items() if key not in KEYS}
+                self._connection.execute("insert into runs values (?, ?, ?, ?, ?, ?, ?)", (*keys, json.dumps(fields)))
+            for name, array in result.arrays.items():
+                self._connection.execute("insert or replace into arrays values (?, ?)", (name, _to_bytes(array)))
+            self._connection.execute("insert into units values (?)", (unit.key,))
+
+    # ------------------------------------------------------------------ reading
+
+    def done(self) -> set[str]:
+        """The keys of the units that are done."""
+        return {key for (key,) in self._connection.execute("select key from units")}
+
+    def rows(self, part: str | None = MAIN) -> list[Row]:
+        """The runs of a part, or of all, in an order that does not depend on how they were done."""
+        where = "" if part is None else "where part = ?"
+        found = self._connection.execute(
+            f"select {', '.join(KEYS)}, fields from runs {where} order by part, variant, n_hidden, network, algebra",
+            () if part is None else (part,),
+        )
+        return [dict(zip(KEYS, keys)) | json.loads(fields) for *keys, fields in found]
+
+    def array(self, name: str) -> NDArray[Any] | None:
+        found = self._connection.execute("select data from arrays where name = ?", (name,)).fetchone()
+        return None if found is None else np.load(io.BytesIO(found[0]), allow_pickle=False)
+
+    def sessions(self) -> list[dict[str, Any]]:
+        found = self._connection.execute("select started, versions, machine from sessions order by started")
+        return [
+            {"started": started, "versions": json.loads(versions), "machine": json.loads(machine)}
+            for started, versions, machine in found
+        ]
+
+
+def _create(connection: sqlite3.Connection, experiment: Experiment) -> None:
+    with connection:
+        connection.executescript("begin;" + _SCHEMA)
+        connection.execute("insert into experiment values (?, ?)", (experiment.name, json.dumps(experiment.settings)))
+
+
+@contextmanager
+def _connection(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a sound file of results."""
+    try:
+        connection = sqlite3.connect(path)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} cannot be opened: {error}.") from None
+    try:
+        if connection.execute("pragma quick_check").fetchone() != ("ok",):
+            raise StoreError(_damaged(path, "its pages do not fit together"))
+        yield connection
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            raise StoreError(_damaged(path, "it was made by another program")) from None
+        raise StoreError(
+            f"{path} could not be read or written: {error}. What it holds is safe; when that is mended, the same command "
+            "goes on from there."
+        ) from None
+    except sqlite3.DatabaseError as error:
+        raise StoreError(_damaged(path, error)) from None
+    finally:
+        connection.close()
+
+
+def _damaged(path: Path, reason: object) -> str:
+    return f"{path} cannot be used as a file of results: {reason}. It was left as it is; choose another directory."
+
+
+@contextmanager
+def _lock(directory: Path) -> Iterator[None]:
+    try:
+        connection = sqlite3.connect(directory / LOCK, timeout=0, isolation_level=None)
+        connection.execute("begin exclusive")
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise StoreError(f"Another process is running in {directory}: wait for it, or choose another --out.") from None
+        raise StoreError(f"--out must be a directory that can be written, got {directory}: {error}.") from None
+    try:
+        yield
+    finally:
+        connection.close()
+
+
+def _to_bytes(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _processor() -> str:
+    """The name of the processor, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
