@@ -37,11 +37,14 @@ class PaperModel(experiment.Model):
 
     def fit(self, X: Array, y: Array) -> PaperModel:
         numbers, L = self.numbers(X), self.neurons(*X.shape[1:])
-        rng = np.random.default_rng(self.elm.random_state)
-        self.W = rng.standard_normal((numbers.shape[1] + 1, L, self.algebra.dim)) * self.elm.weight_scale
+        rng = np.random.default_rng(self.seed)
+        self.W = rng.standard_normal((numbers.shape[1] + 1, L, self.algebra.dim)) * self.weight_scale
         self.M = by_pseudoinverse(self.hidden(numbers), self.numbers(y[:, None]), self.algebra)
-        self.elm.n_parameters_ = self.W.size + self.M.size
         return self
+
+    @property
+    def parameters(self) -> int:
+        return int(self.W.size + self.M.size)
 
     def predict(self, X: Array) -> Array:
         H = linalg.left_matrix(self.hidden(self.numbers(X)), self.algebra)

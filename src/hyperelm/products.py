@@ -148,18 +148,19 @@ def _spread(A: FloatArray, table: NDArray[np.float64], *, rows_last: bool) -> Fl
     """
     *batch, rows, columns, dim = A.shape
     out = np.empty((*batch, rows, dim, columns, dim), dtype=A.dtype)
-    for j in range(dim):
-        for k in range(dim):
-            r, c = (j, k) if rows_last else (k, j)
-            entry = out[..., :, r, :, c]
-            units = np.flatnonzero(table[:, j, k])
-            if len(units) == 0:
-                entry[...] = 0
-            for n, i in enumerate(units):
-                if n == 0:
-                    np.multiply(A[..., i], A.dtype.type(table[i, j, k]), out=entry)
-                else:
-                    entry += A.dtype.type(table[i, j, k]) * A[..., i]
+    units: dict[tuple[int, int], list[int]] = {(j, k): [] for j in range(dim) for k in range(dim)}
+    for i, j, k in np.argwhere(table).tolist():
+        units[j, k].append(i)
+    for (j, k), summed in units.items():
+        r, c = (j, k) if rows_last else (k, j)
+        entry = out[..., :, r, :, c]
+        if not summed:
+            entry[...] = 0
+        for n, i in enumerate(summed):
+            if n == 0:
+                np.multiply(A[..., i], A.dtype.type(table[i, j, k]), out=entry)
+            else:
+                entry += A.dtype.type(table[i, j, k]) * A[..., i]
     return out.reshape(*batch, rows * dim, columns * dim)
 
 

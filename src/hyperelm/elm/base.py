@@ -342,7 +342,6 @@ def _product(weight: Weights, cost: Weights) -> Weights:
 
 def random_generator(random_state: Any) -> np.random.Generator:
     """NumPy's generator for what scikit-learn calls a random state."""
-    legacy = check_random_state(random_state)
-    if random_state is None or isinstance(random_state, (int, np.integer)):
+    if random_state is None or (isinstance(random_state, (int, np.integer)) and random_state >= 0):
         return np.random.default_rng(random_state)
-    return np.random.default_rng(legacy.randint(2**31 - 1))
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

@@ -125,7 +125,7 @@ def one_run(
         "network": network,
         "seed": seed,
         "neurons": fitted.neurons(*data.X.shape[1:]),
-        "parameters": fitted.elm.n_parameters_,
+        "parameters": fitted.parameters,
         "weight_scale": scale,
         "prediction_gain": gain,
     }
@@ -141,11 +141,11 @@ class Model:
     """An ELM between windows (n, T, c) and positions (n, c) of real coordinates."""
 
     def __init__(self, algebra: str, n_hidden: int, weight_scale: float, seed: int) -> None:
-        self.algebra, self.n_hidden = algebras.get(algebra), n_hidden
-        self.elm = ELMRegressor(algebra, n_hidden, weight_scale=weight_scale, ridge=0.0, random_state=seed)
+        self.algebra, self.n_hidden, self.weight_scale, self.seed = algebras.get(algebra), n_hidden, weight_scale, seed
 
     def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Model:
-        self.elm.set_params(n_hidden=self.neurons(*X.shape[1:]))
+        L = self.neurons(*X.shape[1:])
+        self.elm = ELMRegressor(self.algebra, L, weight_scale=self.weight_scale, ridge=0.0, random_state=self.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RankDeficiencyWarning)  # tiny weight scales, on purpose
             self.elm.fit(self.numbers(X), self.numbers(y[:, None]))
@@ -153,6 +153,10 @@ class Model:
 
     def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.positions(self.elm.predict(self.numbers(X)))
+
+    @property
+    def parameters(self) -> int:
+        return self.elm.n_parameters_
 
     def neurons(self, T: int, c: int) -> int:
         """L, or L' for the real model."""
@@ -178,8 +182,9 @@ def _best_scale(unit: Unit, settings: Settings) -> float:
     data = Data(
         *sliding_windows(positions[:split], settings["window"]), *sliding_windows(positions[split:], settings["window"])
     )
+    few = unit.networks[:3]
     gains = [
-        np.mean([one_run(unit, n, settings, data, scale)[0]["prediction_gain"] for n in unit.networks])
+        np.mean([one_run(unit, n, settings, data, scale)[0]["prediction_gain"] for n in few])
         for scale in settings["scales"]
     ]
     best: float = settings["scales"][int(np.argmax(gains))]
