@@ -8,8 +8,7 @@ TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 .PHONY: demo test check format bench test-oldest wheel clean
 
 demo: $(VENV)/.demo
-	$(BIN)/hyperelm algebras
-	$(BIN)/python examples/plot_least_squares.py
+	$(BIN)/hyperelm run lorenz
 
 test: $(VENV)/.test
 	$(TEST_ENV) $(BIN)/python -m pytest -n auto
@@ -26,6 +25,7 @@ format: $(VENV)/.check
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/matmul.py
 	$(BIN)/python benchmarks/training.py --json benchmarks/training.json
+	$(BIN)/python benchmarks/lorenz.py --json benchmarks/lorenz.json
 
 # The suite on the lowest versions that pyproject.toml allows.
 test-oldest:
@@ -59,4 +59,4 @@ $(VENV)/.check: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-wheel dist build results-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

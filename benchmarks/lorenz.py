@@ -10,7 +10,7 @@ import argparse
 import cProfile
 import json
 import pstats
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from timing import best_times
 
 from hyperelm import Algebra, linalg
+from hyperelm.elm.networks import Networks
 from hyperelm.experiments import Unit, load
 from hyperelm.experiments import lorenz as experiment
-from hyperelm.solvers import Gram, solve
 
 Array = NDArray[np.float64]
 
@@ -33,36 +33,26 @@ def with_bias(X: Array) -> Array:
 
 
 class PaperModel(experiment.Model):
-    """The same network, trained and used by the formulas as they are printed."""
+    """The same networks, trained and used by the formulas as they are printed."""
 
     def fit(self, X: Array, y: Array) -> PaperModel:
-        numbers, L = self.numbers(X), self.neurons(*X.shape[1:])
-        rng = np.random.default_rng(self.seed)
-        self.W = rng.standard_normal((numbers.shape[1] + 1, L, self.algebra.dim)) * self.weight_scale
-        self.M = by_pseudoinverse(self.hidden(numbers), self.numbers(y[:, None]), self.algebra)
+        self.W, numbers, targets = self.draw(X), self.numbers(X), self.numbers(y[:, None])
+        self.M = [by_pseudoinverse(self.hidden(W, numbers), targets, self.algebra) for W in self.W]
+        self.parameters = self.W[0].size + self.M[0].size
         return self
 
-    @property
-    def parameters(self) -> int:
-        return int(self.W.size + self.M.size)
+    def predict(self, X: Array) -> Iterator[Array]:
+        for W, M in zip(self.W, self.M):
+            H = linalg.left_matrix(self.hidden(W, self.numbers(X)), self.algebra)
+            yield self.positions(linalg.from_real(H @ M, self.algebra))
 
-    def predict(self, X: Array) -> Array:
-        H = linalg.left_matrix(self.hidden(self.numbers(X)), self.algebra)
-        return self.positions(linalg.from_real(H @ self.M, self.algebra))
-
-    def hidden(self, X: Array) -> Array:
-        preactivations = linalg.left_matrix(with_bias(X), self.algebra) @ linalg.to_real(self.W)
+    def hidden(self, W: Array, X: Array) -> Array:
+        preactivations = linalg.left_matrix(with_bias(X), self.algebra) @ linalg.to_real(W)
         return with_bias(np.tanh(linalg.from_real(preactivations, self.algebra)))
 
 
 def by_pseudoinverse(H: Array, Y: Array, algebra: Algebra) -> Array:
     return np.linalg.pinv(linalg.left_matrix(H, algebra)) @ linalg.to_real(Y)
-
-
-def by_gram(H: Array, Y: Array, algebra: Algebra) -> Array:
-    state = Gram(algebra, H.shape[1], Y.shape[1])
-    state.update(H, Y)
-    return solve(state).x
 
 
 class Sweep:
@@ -74,22 +64,25 @@ class Sweep:
 
     def __call__(self) -> None:
         self.gains = [
-            experiment.one_run(unit, network, self.settings, self.data, model=self.model)[0]["prediction_gain"]
+            row["prediction_gain"]
             for unit in self.units
-            for network in unit.networks
+            for row in experiment.run_networks(unit, self.settings, self.data, model=self.model)
         ]
 
 
 def solve_jobs(settings: dict[str, object], sizes: list[int]) -> dict[str, Callable[[], object]]:
     """Both solutions of the same hidden layers, of every model and size."""
     data = experiment.read_data(settings)
-    problems = []
+    problems, networks = [], []
     for name in settings["models"]:
         for L in sizes:
-            model = PaperModel(name, L, 10 / 3, 0).fit(data.X, data.y)
-            problems.append((model.hidden(model.numbers(data.X)), model.numbers(data.y[:, None]), model.algebra))
+            model = PaperModel(name, L, 10 / 3, [0])
+            W, X, T = model.draw(data.X), model.numbers(data.X), model.numbers(data.y[:, None])
+            problems.append((model.hidden(W[0], X), T, model.algebra))
+            layer = Networks(model.algebra, W)
+            networks.append((layer, layer.with_bias(next(layer.codes(X))), T))
     return {
-        "ours": lambda: [by_gram(*problem) for problem in problems],
+        "ours": lambda: [layer.solve(*problem) for layer, *problem in networks],
         "paper": lambda: [by_pseudoinverse(*problem) for problem in problems],
     }
 
@@ -102,9 +95,7 @@ def main() -> None:
     arguments = parser.parse_args()
     settings = load("lorenz").settings
     sizes = [11, 17, 23, 29, 35]
-    units = [
-        Unit("main", "", name, L, 0, arguments.networks) for L in sizes for name in settings["models"]
-    ]
+    units = [Unit("main", "", name, L, 0, arguments.networks) for L in sizes for name in settings["models"]]
     ours, papers = Sweep(units, settings, experiment.Model), Sweep(units, settings, PaperModel)
     with threadpool_limits(1, user_api="blas"):
         times = best_times({"ours": ours, "paper": papers}, arguments.repeats)

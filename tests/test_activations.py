@@ -55,6 +55,60 @@ def test_large_arguments_are_silent(name):
     assert np.all(np.isfinite(activations.apply(activations.get(name), single)))
 
 
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 4e-16), (np.float32, 2e-7)])
+def test_error_of_tanh(dtype, tol):
+    """Where some values are large: that of a number near 1, for all of them."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [
+            np.linspace(-25, 25, 100_001),
+            rng.standard_normal(100_000),
+            0.25 + 1e-3 * rng.standard_normal(10_000),
+            rng.choice([-1, 1], 10_000) * 10.0 ** rng.uniform(-30, 30, 10_000),
+            [0.0, -0.0, np.finfo(dtype).tiny, np.finfo(dtype).max, np.finfo(dtype).min],
+        ]
+    ).astype(dtype)
+    y = activations.tanh(x.copy())
+    assert y.dtype == dtype
+    assert np.abs(y.astype(float) - np.tanh(x.astype(float))).max() < tol
+    assert np.abs(y).max() == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("largest", [0.2499, 1e-3, 1e-9, 1e-30])
+def test_tanh_of_small_values_is_accurate_to_each(dtype, largest):
+    rng = np.random.default_rng(0)
+    x = (largest * 10.0 ** -rng.uniform(0, 7, 1000) * rng.choice([-1, 1], 1000)).astype(dtype)
+    expected = [math.tanh(value) for value in x.tolist()]
+    assert_allclose(activations.tanh(x), expected, rtol=4 * np.finfo(dtype).eps, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("other", [0.1, 3.0])
+def test_tanh_of_infinities_and_nan(dtype, other):
+    x = np.array([np.inf, other, -np.inf], dtype)
+    assert_allclose(activations.tanh(x), [1, math.tanh(other), -1], rtol=1e-6)
+    x = np.array([other, np.nan, -other], dtype)
+    assert_allclose(activations.tanh(x), [math.tanh(other), np.nan, -math.tanh(other)], rtol=1e-6)
+    assert np.isnan(activations.tanh(np.full((2, 3), np.nan, dtype))).all()
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0])
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "planar"])
+def test_tanh_works_in_place(scale, layout):
+    x = scale * np.random.default_rng(0).standard_normal((4, 6, 8))
+    x = {"C": x, "F": np.asfortranarray(x), "strided": x[:, ::2, 1:7], "planar": np.moveaxis(x, 0, -1)}[layout]
+    expected = np.tanh(x)
+    assert activations.tanh(x) is x
+    assert_allclose(x, expected, rtol=0, atol=4e-16)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2, 4)])
+def test_tanh_of_nothing(shape):
+    x = np.zeros(shape)
+    assert activations.tanh(x) is x
+
+
 @pytest.mark.parametrize(
     ("written", "name"),
     [("Tanh", "tanh"), ("leaky relu", "leaky_relu"), ("hard-tanh", "hard_tanh"), ("ReLU", "relu"), ("SINE", "sine")],

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from hyperelm import algebras, linalg
-from hyperelm.bilinear import Scheme, is_worth_searching, scheme
+from hyperelm.bilinear import Scheme, _scheme, is_worth_searching, reverse_scheme, scheme
 
 SIDES = [(False, False), (True, False), (False, True)]
+FOUR_DIMENSIONAL = [name for name in algebras.names() if algebras.get(name).dim == 4]
 without = pytest.mark.parametrize(("from_left", "from_out"), SIDES, ids=["full", "left imaginary", "out imaginary"])
 
 
@@ -135,7 +136,7 @@ def test_rounding_in_products(algebra, from_left, from_out, dtype):
 def test_the_same_at_every_search(name):
     algebra = algebras.get(name)
     for left in (None, imaginary(algebra, True)):
-        first, second = searched(algebra, left), scheme.__wrapped__(algebra, left)
+        first, second = searched(algebra, left), _scheme.__wrapped__(algebra, left, None, True)
         assert first is searched(algebra, left)
         assert first is not second
         assert first.terms == second.terms
@@ -153,3 +154,48 @@ def test_groups_hold_every_term(algebra):
 def test_small_products_are_not_worth_a_search():
     assert not is_worth_searching(100, 100)
     assert is_worth_searching(450, 1024)
+
+
+@pytest.mark.parametrize("support", [(0, 1, 2, 3), (1, 2, 3), (0, 3), (2,), ()], ids=str)
+@pytest.mark.parametrize("name", FOUR_DIMENSIONAL)
+def test_reverse_schemes(name, support):
+    """On the planes of the forward scheme, bit for bit, and for the same table."""
+    algebra = algebras.get(name)
+    forward, backward = scheme(algebra, support), reverse_scheme(algebra, support)
+    if name == "paper-Cl(1,1)" and len(support) > 1:
+        assert backward is None
+        return
+    assert np.array_equal(backward.out, forward.left)
+    np.testing.assert_allclose(backward.table(), restricted(algebra, None, support), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(np.linalg.norm(backward.left, axis=0), 1, rtol=0, atol=1e-15)
+    assert len(backward.terms) <= len(forward.terms)
+    rng = np.random.default_rng(0)
+    A, X = rng.standard_normal((6, 3, 4)), rng.standard_normal((6, 2, 4))
+    X[..., [k for k in range(4) if k not in support]] = 0
+    expected = np.einsum("mli,mnk,ijk->lnj", A, X, algebra.table)
+    np.testing.assert_allclose(summed(backward, A, X), expected, rtol=0, atol=1e-13)
+
+
+def test_reverse_schemes_of_other_dimensions(algebra):
+    """Where there is one, it is right; the planes that are components are always shared."""
+    if algebra.dim == 4:
+        pytest.skip("tested with more supports")
+    for support in (tuple(range(algebra.dim)), (0,)):
+        forward, backward = scheme(algebra, support), reverse_scheme(algebra, support)
+        if backward is None:
+            assert not np.array_equal(forward.left, np.eye(algebra.dim))
+            continue
+        assert np.array_equal(backward.out, forward.left)
+        np.testing.assert_allclose(backward.table(), restricted(algebra, None, support), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["complex", "klein4", "paper-Cl(1,1)"])
+def test_reverse_schemes_are_the_same_at_every_search(name):
+    algebra = algebras.get(name)
+    support = tuple(range(algebra.dim))
+    first, second = reverse_scheme(algebra, support), reverse_scheme.__wrapped__(algebra, support)
+    assert first is reverse_scheme(algebra, support)
+    assert (first is None) == (second is None)
+    if first is not None:
+        assert np.array_equal(first.left, second.left)
+        assert np.array_equal(first.right, second.right)

@@ -78,7 +78,6 @@ def is_worth_searching(*sides: int) -> bool:
     return math.prod(sides) >= 50_000
 
 
-@lru_cache(maxsize=256)
 def scheme(
     algebra: Algebra, left: tuple[int, ...] | None = None, out: tuple[int, ...] | None = None, *, search: bool = True
 ) -> Scheme:
@@ -87,6 +86,11 @@ def scheme(
     `left` names the components of the left factor that are not all zero, `out` those of the product that matter;
     without `search` only the table and the blocks compete.
     """
+    return _scheme(algebra, left, out, search)
+
+
+@lru_cache(maxsize=256)
+def _scheme(algebra: Algebra, left: tuple[int, ...] | None, out: tuple[int, ...] | None, search: bool) -> Scheme:
     table = _restricted(algebra, left, out)
     candidates = [_by_entries(table), _by_blocks(algebra, table)]
     if search and table.any() and algebra.dim <= _LARGEST_SEARCHED:
@@ -209,7 +213,8 @@ def _alternating_least_squares(
         if sweep % 10 == 9:
             error = np.abs(factors[0] @ _joint(factors, 0).T - unfolded[0]).max() / np.abs(table).max()
             if error < 1e-9:
-                return _normalised(*_polished(factors, table, sought), out)
+                left, right, found = _polished(factors, table, sought)
+                return _normalised(left, right, found, out)
             if sweep > _SWEEPS // 3 and error > 1e-3:
                 break
     return None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +19,7 @@ from hyperelm import __version__, algebras, experiments
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import decompose
 from hyperelm.experiments import Store, StoreError
+from hyperelm.experiments.store import KEYS
 
 app = typer.Typer(
     name="hyperelm",
@@ -78,15 +81,22 @@ def run_experiment(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="Change a setting; may be given again.", metavar="KEY=VALUE")
     ] = None,
-    dask: Annotated[str | None, typer.Option(help="Run on the dask cluster with this scheduler.", metavar="ADDRESS")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Where CIFAR-10 is, for the auto-encoder; or 'openml' or 'sample'.", metavar="DIR"),
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option(help="Run on the dask cluster with this scheduler.", metavar="ADDRESS")
+    ] = None,
 ) -> None:
     """Run an experiment of the paper. The same command goes on where it was interrupted."""
-    from hyperelm.experiments import progress, report
+    with _clear_errors(algebra="--set models"):
+        from hyperelm.experiments import progress, report
 
-    with _clear_errors():
         if jobs == 0 or jobs < -1:
             raise ValueError(f"--jobs must be -1 or at least 1, got {jobs}.")
-        experiment = experiments.load(name, quick=quick, seed=seed, changes=changes or [])
+        changes = [*(changes or []), *([f"data={data}"] if data is not None else [])]
+        experiment = experiments.load(name, quick=quick, seed=seed, changes=changes)
         directory = out or Path(f"results-{name}")
         with progress.watcher(experiment.module.MEASURES[0]) as watch, _cluster(dask):
             experiments.run(experiment, directory, jobs=jobs, watch=watch)
@@ -96,9 +106,9 @@ def run_experiment(
 @app.command("report")
 def write_report(directory: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
     """Write the report of the results in DIR: report.html, and the figures as SVG and PNG."""
-    from hyperelm.experiments import report
-
     with _clear_errors():
+        from hyperelm.experiments import report
+
         typer.echo(str(report.write(directory)))
 
 
@@ -112,20 +122,26 @@ def export_runs(
         with Store.open(directory) as store:
             rows = store.rows(None if everything else experiments.MAIN)
         hidden = set() if everything else {"part", "variant"}
-        fields = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden]
+        fields = [key for key in dict.fromkeys([*KEYS, *chain.from_iterable(rows)]) if key not in hidden]
         writer = csv.DictWriter(sys.stdout, fields, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+        sys.stdout.flush()  # here a full disk is still an error with one line
 
 
 @contextmanager
-def _clear_errors() -> Iterator[None]:
-    """One line instead of a traceback for what a user can mend."""
+def _clear_errors(algebra: str = "NAME") -> Iterator[None]:
+    """One line instead of a traceback for what a user can mend; `algebra` is where a wrong one was given."""
     try:
         yield
-    except (ValueError, StoreError) as error:
-        typer.echo(str(error).replace("`algebra`", "NAME"), err=True)
+    except BrokenPipeError:  # `hyperelm export DIR | head` is no error
+        raise
+    except (ValueError, OSError, StoreError) as error:
+        typer.echo(" ".join(str(error).replace("`algebra`", algebra).split()), err=True)
         raise typer.Exit(2) from None
+    except (BrokenExecutor, MemoryError):
+        typer.echo("A process ended for lack of memory or from outside. The same command goes on from here.", err=True)
+        raise typer.Exit(1) from None
     except KeyboardInterrupt:
         typer.echo("Interrupted. The same command goes on from here.", err=True)
         raise typer.Exit(130) from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 from joblib import parallel_config
 
@@ -12,11 +14,11 @@ from joblib import parallel_config
 def cluster(address: str) -> Iterator[None]:
     """Send what joblib runs in parallel to the cluster whose scheduler has this address."""
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ModuleNotFoundError:
         raise ValueError("A dask cluster needs the extra 'dask': pip install 'hyperelm[dask]'.") from None
     try:
-        client = Client(address, timeout=10)
+        client = distributed.Client(address, timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(f"The dask scheduler {address!r} cannot be reached: {error}.") from None
     with client, parallel_config(backend="dask"):

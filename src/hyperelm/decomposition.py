@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from hyperelm.algebra import Algebra
 
@@ -111,7 +110,9 @@ def _commutant(left: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _random_element(commutant: NDArray[np.float64], rng: np.random.Generator) -> Matrix:
-    return np.asarray(np.tensordot(rng.standard_normal(len(commutant)), commutant, axes=1))
+    """The projection of a random matrix onto the commutant, which does not depend on the basis of the commutant."""
+    matrix = rng.standard_normal(commutant.shape[1:])
+    return np.asarray(np.tensordot(np.tensordot(commutant, matrix, axes=2), commutant, axes=1))
 
 
 def _irreducible_spaces(commutant: NDArray[np.float64], rng: np.random.Generator) -> list[Matrix]:
@@ -127,18 +128,22 @@ def _irreducible_spaces(commutant: NDArray[np.float64], rng: np.random.Generator
         cuts = np.flatnonzero(gaps > 1e-7)
         candidate = (len(cuts) + 1, float(gaps[cuts].min(initial=1.0)), np.split(vectors, cuts + 1, axis=1))
         best = max(best, candidate, key=lambda draw: draw[:2])
-    return [_tidy(space) for space in best[2]]
+    return [tidy(space) for space in best[2]]
 
 
-def _tidy(space: Matrix) -> Matrix:
+def tidy(space: Matrix) -> Matrix:
     """A basis of the same space that depends on the space alone; the unit vectors for the whole space."""
     dim, size = space.shape
     if dim == size:
         return np.eye(dim)
-    basis, _, _ = qr(space @ space.T, pivoting=True)
-    basis = basis[:, :size]
-    signs = np.sign(basis[np.abs(basis).argmax(axis=0), np.arange(size)])
-    return np.asarray(basis * signs)
+    rest = space @ space.T
+    columns: list[Matrix] = []
+    for _ in range(size):
+        lengths = np.linalg.norm(rest, axis=0)
+        first = np.flatnonzero(lengths > 0.999 * lengths.max())[0]
+        columns.append(rest[:, first] / lengths[first])
+        rest = rest - np.outer(columns[-1], columns[-1] @ rest)
+    return np.stack(columns, axis=1)
 
 
 def _group(spaces: list[Matrix], mixer: Matrix) -> list[list[Matrix]]:

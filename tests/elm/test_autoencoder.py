@@ -200,6 +200,8 @@ FITTED = ELMAutoencoder(**FIXED).fit(X)
         (lambda: ELMAutoencoder(solver="lu").fit(X), ValueError, "`solver` must be one of .* got 'lu'"),
         (lambda: ELMAutoencoder(ridge=-1).fit(X), ValueError, "`ridge` must be a finite number >= 0"),
         (lambda: ELMAutoencoder(weight_scale=-1).fit(X), ValueError, "`weight_scale` must be"),
+        (lambda: ELMAutoencoder(weight_scale=np.ones(2)).fit(X), ValueError, "`weight_scale` must be"),
+        (lambda: ELMAutoencoder(ridge=np.ones(2)).fit(X), ValueError, "`ridge` must be"),
         (lambda: ELMAutoencoder(packing="rgb").fit(X), ValueError, "`packing` must be one of"),
         (lambda: ELMAutoencoder(chunk_size=0).fit(X), ValueError, "`chunk_size` must be a whole number >= 1"),
     ],

@@ -6,10 +6,16 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hyperelm import linalg
+from hyperelm import algebras, linalg
+from hyperelm.bilinear import reverse_scheme, scheme
 from hyperelm.products import block_basis
 from hyperelm.solvers import Gram, gram, solve
+from hyperelm.solvers.sums import Planes
+
+VARIED = ["real", "complex", "dual", "klein4", "quaternions", "tessarines", "R[+1,+1]", "paper-Cl(1,1)", "octonions"]
 
 
 def rows_of(algebra, shape, seed=0):
@@ -38,6 +44,29 @@ def check(state, H, T, tol=1e-12):
     scale = len(P) * np.abs(P).max() * max(np.abs(P).max(), np.abs(t).max())
     np.testing.assert_allclose(square, P.T @ P, rtol=0, atol=tol * scale)
     np.testing.assert_allclose(cross, P.T @ t, rtol=0, atol=tol * scale)
+
+
+def accumulated(algebra, H, T):
+    """One state that has seen all rows at once."""
+    state = Gram(algebra, H.shape[1], T.shape[1])
+    state.update(H, T)
+    return state
+
+
+def check_same(state, H, T):
+    """Sums and solution are those of one accumulator over all rows."""
+    whole = accumulated(state.algebra, H, T)
+    np.testing.assert_allclose(solve(state, 0.3).x, solve(whole, 0.3).x, rtol=0, atol=1e-11)
+    assert (state.rows, state.weight) == (whole.rows, whole.weight)
+    assert state.square == pytest.approx(whole.square, rel=1e-13)
+    check(state, H, T)
+
+
+def planes_of(T, algebra):
+    """What the hidden layer of an auto-encoder has formed of T, its input, by the forward scheme."""
+    support = tuple(k for k in range(algebra.dim) if T[..., k].any())
+    image = np.moveaxis(T @ scheme(algebra, support, None).left.astype(T.dtype), -1, 0)
+    return Planes(support, np.ascontiguousarray(image))
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "searched"])
@@ -114,4 +143,111 @@ def test_where_the_schemes_are_worth_searching(algebra):
     T[..., 0] *= algebra.dim == 1
     state = Gram(algebra, L, N)
     state.update(H, T)
+    check(state, H, T)
+
+
+@pytest.mark.parametrize("zero", [[], [0], slice(1, None), slice(None)], ids=["full", "imaginary", "real", "none"])
+@pytest.mark.parametrize("name", VARIED)
+def test_planes_of_the_targets_that_are_known(name, zero):
+    algebra = algebras.get(name)
+    H, T = rows_of(algebra, (15, 3, 5))
+    T[..., zero] = 0
+    state = Gram(algebra, 3, 5)
+    for rows in (slice(0, 8), slice(8, 15)):
+        state.update(H[rows], T[rows], known=planes_of(T[rows], algebra))
+    check_same(state, H, T)
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_known_planes_in_single_precision(name):
+    algebra = algebras.get(name)
+    H, T = (array.astype(np.float32) for array in rows_of(algebra, (40, 3, 5)))
+    state = Gram(algebra, 3, 5, np.float32)
+    state.update(H, T, known=planes_of(T, algebra))
+    check(state, H.astype(float), T.astype(float), tol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "taken"), [("klein4", True), ("quaternions", True), ("paper-Cl(1,1)", False)])
+def test_known_planes_are_taken_where_a_scheme_can_use_them(name, taken):
+    """Seen by planes that are twice as large as those of the targets."""
+    algebra = algebras.get(name)
+    assert (reverse_scheme(algebra, tuple(range(algebra.dim))) is not None) == taken
+    H, T = rows_of(algebra, (9, 3, 2))
+    known = planes_of(T, algebra)
+    state = Gram(algebra, 3, 2)
+    state.update(H, T, known=known._replace(image=2 * known.image))
+    check(state, H, 2 * T if taken else T)
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_known_planes_are_of_rows_without_weights(name):
+    algebra = algebras.get(name)
+    H, T = rows_of(algebra, (15, 3, 2))
+    weight = np.random.default_rng(1).uniform(0, 3, 15)
+    state = Gram(algebra, 3, 2)
+    state.update(H, T, weight, known=planes_of(T, algebra))
+    roots = np.sqrt(weight)[:, None, None]
+    check(state, roots * H, roots * T)
+
+
+@pytest.mark.parametrize("solved", [(), ("a",), ("b",), ("a", "b")], ids=["neither", "first", "second", "both"])
+@pytest.mark.parametrize("pickled", [False, True])
+def test_merging_and_going_on_after_a_solve(algebra, solved, pickled):
+    """A solve keeps HᵀT in another form, with which rows of any form must go together."""
+    H, T = rows_of(algebra, (24, 3, 2))
+    T[6:12, :, 0] = 0
+    a, b = accumulated(algebra, H[:6], T[:6]), accumulated(algebra, H[6:12], T[6:12])
+    for state in [{"a": a, "b": b}[name] for name in solved]:
+        solve(state, 0.1)
+    if pickled:
+        a, b = pickle.loads(pickle.dumps(a)), pickle.loads(pickle.dumps(b))
+    a.merge(b)
+    a.update(H[12:18], T[12:18])
+    check_same(b, H[6:12], T[6:12])
+    b.update(H[18:], T[18:])
+    check_same(a, H[:18], T[:18])
+    a.update(H[18:], T[18:])
+    check_same(a, H, T)
+    check_same(b, np.concatenate([H[6:12], H[18:]]), np.concatenate([T[6:12], T[18:]]))
+
+
+@given(data=st.data())
+def test_any_history(data):
+    """Rows with and without known planes, of any support, and solves, pickles and merges between them."""
+    algebra = algebras.get(data.draw(st.sampled_from(["complex", "klein4", "quaternions", "paper-Cl(1,1)"])))
+    H, T = rows_of(algebra, (20, 2, 3), data.draw(st.integers(0, 1000), label="seed"))
+    states = [Gram(algebra, 2, 3) for _ in range(3)]
+    cuts = sorted(data.draw(st.lists(st.integers(0, 20), min_size=1, max_size=8), label="cuts"))
+    for rows in np.split(np.arange(20), cuts):
+        n = data.draw(st.integers(0, len(states) - 1), label="state")
+        T[rows, :, 0] *= data.draw(st.booleans(), label="real part")
+        known = planes_of(T[rows], algebra) if data.draw(st.booleans(), label="known") else None
+        states[n].update(H[rows], T[rows], known=known)
+        then = data.draw(st.sampled_from(["nothing", "solve", "pickle", "merge"]), label="then")
+        if then == "solve":
+            solve(states[n], 0.1)
+        elif then == "pickle":
+            states[n] = pickle.loads(pickle.dumps(states[n]))
+        elif then == "merge" and len(states) > 1:
+            other = states.pop(n)
+            states[0].merge(other)
+    for other in states[1:]:
+        states[0].merge(other)
+    check_same(states[0], H, T)
+
+
+@pytest.mark.parametrize("name", ["klein4", "quaternions"])
+def test_large_sums_after_a_solve(name):
+    """Of a size at which they have pages of their own."""
+    algebra = algebras.get(name)
+    L, N = 60, 900
+    H, T = rows_of(algebra, (9, L, N))
+    state, other = Gram(algebra, L, N), Gram(algebra, L, N)
+    state.update(H[:3], T[:3], known=planes_of(T[:3], algebra))
+    solve(state, 0.1)
+    other.update(H[3:6], T[3:6])
+    solve(other, 0.1)
+    state = pickle.loads(pickle.dumps(state))
+    state.merge(other)
+    state.update(H[6:], T[6:], known=planes_of(T[6:], algebra))
     check(state, H, T)

@@ -47,8 +47,13 @@ def lorenz(
         raise ValueError(f"`n` must be at least 1, got {n}.")
     if not 0 < dt < np.inf:
         raise ValueError(f"`dt` must be a number > 0, got {dt}.")
-    if len(start) != 3 or not np.all(np.isfinite(start)):
+    for name, value in (("sigma", sigma), ("rho", rho), ("beta", beta)):
+        if not np.isfinite(value):
+            raise ValueError(f"`{name}` must be finite, got {value}.")
+    if np.shape(start) != (3,) or not np.all(np.isfinite(start)):
         raise ValueError(f"`start` must be three finite numbers, got {start!r}.")
+
+    dt, sigma, rho, beta = float(dt), float(sigma), float(rho), float(beta)
 
     def slope(x: float, y: float, z: float) -> Point:
         return sigma * (y - x), x * (rho - z) - y, x * y - beta * z

@@ -100,7 +100,8 @@ class BaseELM(BaseEstimator):
             raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
         scale: Any = self.weight_scale
         number = isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
-        if scale not in ("auto", "paper") and not (number and 0 < scale < np.inf):
+        known = isinstance(scale, str) and scale in ("auto", "paper")
+        if not known and not (number and 0 < scale < np.inf):
             raise ValueError(f"`weight_scale` must be 'auto', 'paper' or a number > 0, got {scale!r}.")
 
     def _activation_name(self) -> str | Activation:

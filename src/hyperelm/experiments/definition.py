@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -74,7 +75,11 @@ class Experiment:
         return module
 
     def units(self) -> list[Unit]:
-        return self.module.units(self.settings)
+        units = self.module.units(self.settings)
+        key, times = Counter(unit.key for unit in units).most_common(1)[0] if units else ("", 0)
+        if times != 1:
+            raise ValueError(f"--set must leave every run to be done once, got {times} times the runs {key!r}.")
+        return units
 
 
 def names() -> list[str]:
@@ -96,6 +101,8 @@ def load(name: str, *, quick: bool = False, seed: int | None = None, changes: Se
         settings["seed"] = seed
     for change in changes:
         _change(settings, change)
+    if settings["seed"] < 0:
+        raise ValueError(f"--seed must be at least 0, got {settings['seed']}.")
     experiment = Experiment(name, settings, document)
     experiment.module.prepare(settings)
     return experiment
@@ -106,16 +113,15 @@ def _change(settings: Settings, change: str) -> None:
     if not equals:
         raise ValueError(f"--set must be of the form key=value, got {change!r}.")
     if key not in settings:
-        raise ValueError(f"--set must name a setting, got {key!r}.{_near(key, settings)} There are {', '.join(settings)}.")
-    value, default = _value(text), settings[key]
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if isinstance(default, list) and not isinstance(value, list):
-        value = [value]
-    if type(value) is not type(default):
+        raise ValueError(
+            f"--set must name a setting, got {key!r}.{_near(key, settings)} There are {', '.join(settings)}."
+        )
+    default = settings[key]
+    try:
+        settings[key] = _converted(_value(text), default)
+    except TypeError:
         kinds = {list: "a list", float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
-        raise ValueError(f"--set {key} must be {kinds[type(default)]} such as {default!r}, got {text!r}.")
-    settings[key] = value
+        raise ValueError(f"--set {key} must be {kinds[type(default)]} such as {default!r}, got {text!r}.") from None
 
 
 def _value(text: str) -> Any:
@@ -123,6 +129,18 @@ def _value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def _converted(value: Any, default: Any) -> Any:
+    """A value as the type of another, item by item in lists; one item may stand for a list of it."""
+    if isinstance(default, list):
+        items = value if isinstance(value, list) else [value]
+        return [_converted(item, default[0]) for item in items] if default else items
+    if isinstance(default, float) and type(value) is int:
+        return float(value)
+    if type(value) is not type(default):
+        raise TypeError
+    return value
 
 
 def _near(name: str, known: Any) -> str:

@@ -16,7 +16,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm import ELMRegressor, algebras
+from hyperelm import algebras
 from hyperelm.datasets import lorenz, sliding_windows
-from hyperelm.elm import RankDeficiencyWarning
+from hyperelm.elm.networks import Networks
 from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, seed_of
 from hyperelm.metrics import prediction_gain
 
@@ -109,27 +110,27 @@ def execute(unit: Unit, settings: Settings) -> Result:
     elif unit.part == "tuned":
         scale = _best_scale(unit, settings)
     data = read_data(settings)
-    return Result([one_run(unit, network, settings, data, scale)[0] for network in unit.networks])
+    return Result(run_networks(unit, settings, data, scale))
 
 
-def one_run(
-    unit: Unit, network: int, settings: Settings, data: Data, scale: float | None = None, model: type[Model] | None = None
-) -> tuple[Row, NDArray[np.float64]]:
-    """One network: its row of results, and its predictions."""
-    seed = seed_of(settings["seed"], unit.algebra, unit.n_hidden, network)
+def run_networks(
+    unit: Unit, settings: Settings, data: Data, scale: float | None = None, model: type[Model] | None = None
+) -> list[Row]:
+    """The rows of a unit's networks."""
     scale = scale or _scale(unit.algebra, settings)
-    fitted = (model or Model)(unit.algebra, unit.n_hidden, scale, seed).fit(data.X, data.y)
-    predicted = fitted.predict(data.X_test)
-    gain = prediction_gain(data.y_test, predicted, signal=data.X_test[:, -1])
-    row = {
-        "network": network,
-        "seed": seed,
-        "neurons": fitted.neurons(*data.X.shape[1:]),
-        "parameters": fitted.parameters,
-        "weight_scale": scale,
-        "prediction_gain": gain,
-    }
-    return row, predicted
+    seeds = [seed_of(settings["seed"], unit.algebra, unit.n_hidden, network) for network in unit.networks]
+    fitted = (model or Model)(unit.algebra, unit.n_hidden, scale, seeds).fit(data.X, data.y)
+    return [
+        {
+            "network": network,
+            "seed": seed,
+            "neurons": fitted.neurons,
+            "parameters": fitted.parameters,
+            "weight_scale": scale,
+            "prediction_gain": prediction_gain(data.y_test, predicted, signal=data.X_test[:, -1]),
+        }
+        for network, seed, predicted in zip(unit.networks, seeds, fitted.predict(data.X_test))
+    ]
 
 
 def _scale(algebra: str, settings: Settings) -> float:
@@ -138,35 +139,40 @@ def _scale(algebra: str, settings: Settings) -> float:
 
 
 class Model:
-    """An ELM between windows (n, T, c) and positions (n, c) of real coordinates."""
+    """ELMs of one size between windows (n, T, c) and positions (n, c) of real coordinates, one for every seed."""
 
-    def __init__(self, algebra: str, n_hidden: int, weight_scale: float, seed: int) -> None:
-        self.algebra, self.n_hidden, self.weight_scale, self.seed = algebras.get(algebra), n_hidden, weight_scale, seed
+    def __init__(self, algebra: str, n_hidden: int, weight_scale: float, seeds: Sequence[int]) -> None:
+        self.algebra, self.n_hidden, self.weight_scale, self.seeds = (
+            algebras.get(algebra),
+            n_hidden,
+            weight_scale,
+            seeds,
+        )
 
     def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Model:
-        L = self.neurons(*X.shape[1:])
-        self.elm = ELMRegressor(self.algebra, L, weight_scale=self.weight_scale, ridge=0.0, random_state=self.seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RankDeficiencyWarning)  # tiny weight scales, on purpose
-            self.elm.fit(self.numbers(X), self.numbers(y[:, None]))
+        numbers = self.numbers(X)
+        self.networks = Networks(self.algebra, self.draw(X)).fit(numbers, self.numbers(y[:, None]))
+        self.parameters = self.networks.weights[0].size + self.networks.output_weights_[0].size
         return self
 
-    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.positions(self.elm.predict(self.numbers(X)))
+    def draw(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The hidden weights that `ELMRegressor` draws for these seeds, and the number of neurons."""
+        _, T, c = X.shape
+        real = self.algebra.dim == 1
+        self.neurons = round((c + 1) * (T + 2) * self.n_hidden / (c * (T + 1) + 1)) if real else self.n_hidden
+        shape = (T * c + 1 if real else T + 1, self.neurons, self.algebra.dim)
+        weights = np.stack([np.random.default_rng(seed).standard_normal(shape) for seed in self.seeds])
+        return np.asarray(weights * self.weight_scale)
 
-    @property
-    def parameters(self) -> int:
-        return self.elm.n_parameters_
-
-    def neurons(self, T: int, c: int) -> int:
-        """L, or L' for the real model."""
-        return self.n_hidden if self.algebra.dim > 1 else round((c + 1) * (T + 2) * self.n_hidden / (c * (T + 1) + 1))
+    def predict(self, X: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """The positions that one network after the other predicts; X may have windows for each, (networks, n, T, c)."""
+        return (self.positions(numbers) for numbers in self.networks.predict(self.numbers(X)))
 
     def numbers(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Positions (n, T, c) in the imaginary parts, or one number a coordinate for the real model."""
+        """Positions (..., T, c) in the imaginary parts, or one number a coordinate for the real model."""
         if self.algebra.dim == 1:
-            return positions.reshape(len(positions), -1, 1)
-        numbers = np.zeros((*positions.shape[:2], self.algebra.dim))
+            return positions.reshape(*positions.shape[:-2], -1, 1)
+        numbers = np.zeros((*positions.shape[:-1], self.algebra.dim))
         numbers[..., 1:] = positions
         return numbers
 
@@ -182,9 +188,9 @@ def _best_scale(unit: Unit, settings: Settings) -> float:
     data = Data(
         *sliding_windows(positions[:split], settings["window"]), *sliding_windows(positions[split:], settings["window"])
     )
-    few = unit.networks[:3]
+    few = replace(unit, count=min(unit.count, 3))
     gains = [
-        np.mean([one_run(unit, n, settings, data, scale)[0]["prediction_gain"] for n in few])
+        np.mean([row["prediction_gain"] for row in run_networks(few, settings, data, scale)])
         for scale in settings["scales"]
     ]
     best: float = settings["scales"][int(np.argmax(gains))]
@@ -202,36 +208,32 @@ def _forecasts(unit: Unit, settings: Settings) -> Result:
     starts = np.linspace(0, len(data.X_test) - steps - 1, STARTS).astype(int)
     truth = np.stack([data.y_test[starts + k] for k in range(steps)], axis=1)
     spread = float(np.sqrt(np.mean(np.sum((data.y_test - data.y_test.mean(axis=0)) ** 2, axis=1))))
-    rows, arrays = [], {}
-    for network in unit.networks:
-        seed = seed_of(settings["seed"], unit.algebra, unit.n_hidden, network)
-        model = Model(unit.algebra, unit.n_hidden, scale, seed).fit(data.X, data.y)
-        path = _closed_loop(model, data.X_test[starts], steps)
+    seeds = [seed_of(settings["seed"], unit.algebra, unit.n_hidden, network) for network in unit.networks]
+    model = Model(unit.algebra, unit.n_hidden, scale, seeds).fit(data.X, data.y)
+    paths = _closed_loop(model, data.X_test[starts], steps)
+    rows = []
+    for network, seed, path in zip(unit.networks, seeds, paths):
         wrong = np.linalg.norm(path - truth, axis=2) > VALID * spread
         valid = np.where(wrong.any(axis=1), wrong.argmax(axis=1), steps)
         time = float(np.median(valid)) * _lyapunov_step(settings)
         rows.append({"network": network, "seed": seed, "weight_scale": scale, "valid_time": time})
-        if network == 0:
-            arrays = {f"forecast {unit.algebra}": path[0], "truth": truth[0]}
+    arrays = {f"forecast {unit.algebra}": paths[0, 0], "truth": truth[0]}
     if unit.algebra == settings["models"][min(1, len(settings["models"]) - 1)]:
-        arrays |= _one_step(unit, settings, data)
+        # One-step predictions with the weight scale of the main part, for the picture.
+        model = Model(unit.algebra, unit.n_hidden, _scale(unit.algebra, settings), seeds[:1]).fit(data.X, data.y)
+        arrays |= {"positions": data.y_test, "predictions": next(model.predict(data.X_test))}
     return Result(rows, arrays)
 
 
 def _closed_loop(model: Model, windows: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
-    path = np.empty((len(windows), steps, windows.shape[2]))
-    windows = windows.copy()
+    """What every network makes of its own predictions, (networks, starts, steps, c)."""
+    paths = np.empty((len(model.seeds), len(windows), steps, windows.shape[2]))
+    current = np.stack([windows] * len(model.seeds))
     for k in range(steps):
         # Far outside the data a forecast is as wrong as can be; clipping it keeps it finite.
-        path[:, k] = np.clip(model.predict(windows), -10, 10)
-        windows = np.concatenate([windows[:, 1:], path[:, k : k + 1]], axis=1)
-    return path
-
-
-def _one_step(unit: Unit, settings: Settings, data: Data) -> dict[str, NDArray[np.float64]]:
-    """The test positions and their one-step predictions with the weight scale of the main part, for the picture."""
-    _, predicted = one_run(unit, 0, settings, data, None)
-    return {"positions": data.y_test, "predictions": predicted}
+        paths[:, :, k] = np.clip(list(model.predict(current)), -10, 10)
+        current = np.concatenate([current[:, :, 1:], paths[:, :, None, k]], axis=2)
+    return paths
 
 
 def _lyapunov_step(settings: Settings) -> float:

@@ -111,9 +111,7 @@ class Bar(_Watch):
 
     def show(self) -> None:
         rate = f"{self.rate:.0f} runs/s" if self._count > self._before else ""
-        self._progress.update(
-            self._task, total=self._total, completed=self._count, rate=rate, leader=str(self._leader)
-        )
+        self._progress.update(self._task, total=self._total, completed=self._count, rate=rate, leader=str(self._leader))
 
     def __enter__(self) -> Bar:
         self._progress.start()

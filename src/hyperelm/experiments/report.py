@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import io
-import re
+import json
 import shlex
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
@@ -21,20 +21,23 @@ import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from hyperelm.experiments.definition import load
+from hyperelm.experiments.definition import Experiment, Settings, names
 from hyperelm.experiments.store import Store, StoreError
 
 FILE = "report.html"
-STYLE = {
+PAPER = "G. Vieira and M. E. Valle, A General Framework for Hypercomplex-valued Extreme Learning Machines"
+STYLE: dict[Any, Any] = {
     "font.size": 9,
+    "legend.fontsize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.alpha": 0.3,
     "figure.constrained_layout.use": True,
     "svg.hashsalt": "hyperelm",
+    "text.parse_math": False,
 }
-# Distinct for readers who see few colours, too; the real model in black.
+# Distinct for readers who see few colours, too; the first model in black.
 COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#7f7f7f")
 
 
@@ -46,14 +49,17 @@ class Picture:
     draw: Callable[[Figure], None]
     caption: str
     alt: str
-    size: tuple[float, float] = (7.2, 3.6)
+    size: tuple[float, float] = (5.0, 3.2)
 
 
 @dataclass
 class Table:
+    """Cells by rows, of which the first `words` are text and the others numbers."""
+
     caption: str
     header: Sequence[str]
-    rows: Sequence[Sequence[object]]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
 
 
 @dataclass
@@ -75,47 +81,66 @@ class Claim:
 
 @dataclass
 class Page:
+    """What a report says, besides how to repeat it; `notice` is what nobody may miss."""
+
     title: str
     summary: Sequence[str]
-    claims: Sequence[Claim]
-    sections: Sequence[Section] = field(default_factory=list)
+    sections: Sequence[Section]
+    notice: str = ""
+    claims: Sequence[Claim] = ()
+    unsaid: Sequence[str] | None = None  # what the paper leaves unsaid; that of the TOML file if not given
 
 
 def write(directory: Path) -> Path:
     """Write the report of the results in a directory there."""
     with Store.open(directory) as store:
-        text = resources.files("hyperelm.experiments").joinpath(f"{_known(store)}.toml").read_text(encoding="utf-8")
-        document = tomllib.loads(text)
+        experiment = _experiment(store)
         module: Any = import_module(f"hyperelm.experiments.{store.name}_report")
-        page: Page = module.build(store, document)
+        page: Page = module.build(store, experiment.document)
         context = {
             "page": page,
-            "document": document,
-            "settings": store.settings,
+            "paper": PAPER,
+            "unsaid": experiment.document["unsaid"].values() if page.unsaid is None else page.unsaid,
+            "settings": {key: _lines(value) for key, value in store.settings.items()},
             "sessions": store.sessions(),
-            "command": _command(store),
+            "command": _command(store, experiment),
         }
-    figures = directory / "figures"
     try:
+        figures = directory / "figures"
         figures.mkdir(exist_ok=True)
         images = {p.name: _save(p, figures) for s in page.sections for p in s.pictures}
-        environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("hyperelm.experiments", ""), autoescape=True, undefined=jinja2.StrictUndefined
-        )
-        html = environment.get_template("report.html.jinja").render(context, images=images)
         path = directory / FILE
-        path.write_text(html, encoding="utf-8")
+        path.write_text(_template().render(context, images=images), encoding="utf-8")
     except OSError as error:
         raise StoreError(f"The report could not be written to {directory}: {error.strerror or error}.") from None
     return path
 
 
-def _known(store: Store) -> str:
-    if not re.fullmatch("[a-z]+", store.name) or not resources.files("hyperelm.experiments").joinpath(
-        f"{store.name}.toml"
-    ).is_file():
+def _experiment(store: Store) -> Experiment:
+    """The experiment of a store as its TOML file has it, if this version knows it and all runs are done."""
+    if store.name not in names():
         raise StoreError(f"{store.directory} holds the experiment {store.name!r}, which this version does not know.")
-    return store.name
+    text = resources.files("hyperelm.experiments").joinpath(f"{store.name}.toml").read_text(encoding="utf-8")
+    document = tomllib.loads(text)
+    experiment = Experiment(store.name, document["settings"], document)
+    missing = experiment.settings.keys() - store.settings.keys()
+    if missing:
+        raise StoreError(
+            f"{store.directory} was made by another version: it lacks the settings {listed(sorted(missing))}."
+        )
+    wanted, done = sum(unit.count for unit in experiment.module.units(store.settings)), len(store.rows(None))
+    if done < wanted:
+        raise StoreError(
+            f"{store.directory} holds {done:,} of {wanted:,} runs: the command that began them goes on from there, and "
+            "ends with the report."
+        )
+    return experiment
+
+
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader("hyperelm.experiments", "")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.get_template("report.html.jinja")
 
 
 def _save(picture: Picture, directory: Path) -> str:
@@ -125,18 +150,84 @@ def _save(picture: Picture, directory: Path) -> str:
         picture.draw(figure)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-        figure.savefig(directory / f"{picture.name}.png", dpi=150)
+        figure.savefig(directory / f"{picture.name}.png", dpi=200)
     svg = buffer.getvalue()
     (directory / f"{picture.name}.svg").write_bytes(svg)
     return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
 
 
-def _command(store: Store) -> str:
+# ---------------------------------------------------------------------- how to repeat it
+
+
+def _command(store: Store, experiment: Experiment) -> str:
     """The command that gives the same results."""
-    defaults = load(store.name).settings
-    words = ["hyperelm", "run", store.name]
-    for key, value in store.settings.items():
-        if key in defaults and value != defaults[key] and not isinstance(value, dict):
-            text = repr(value) if not isinstance(value, str) else value
-            words += ["--seed", str(value)] if key == "seed" else ["--set", f"{key}={text}"]
+    words, defaults, quick = ["hyperelm", "run", store.name], experiment.settings, experiment.document.get("quick")
+    if quick and all(store.settings[key] == value for key, value in quick.items()):
+        words, defaults = [*words, "--quick"], defaults | quick
+    changed = {key: store.settings[key] for key in defaults if store.settings[key] != defaults[key]}
+    derived = _derived(experiment, defaults, changed)
+    for key, value in changed.items():
+        if key == "seed":
+            words += ["--seed", str(value)]
+        elif value != derived.get(key):
+            words += ["--set", f"{key}={_toml(value, outermost=True)}"]
     return shlex.join(words)
+
+
+def _derived(experiment: Experiment, defaults: Settings, changed: Settings) -> Settings:
+    """The tables among the settings that follow from the others, such as the variants that a series has."""
+    tables = [key for key, value in changed.items() if _is_tables(value)]
+    if not tables:
+        return {}
+    settings = defaults | {key: value for key, value in changed.items() if key not in tables}
+    try:
+        experiment.module.prepare(settings)
+    except ValueError:
+        return {}  # of a file that is not here any more
+    return {key: settings[key] for key in tables}
+
+
+def _is_tables(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _toml(value: object, *, outermost: bool = False) -> str:
+    """A setting as the TOML file and the command line have it."""
+    if isinstance(value, str) and outermost:
+        return value
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}" if value else "{}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _lines(value: Any) -> list[str]:
+    """A setting for the page, a table of it on each line."""
+    return [_toml(item) for item in value] if _is_tables(value) else [_toml(value, outermost=True)]
+
+
+# ---------------------------------------------------------------------- words
+
+
+def percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f}\u00a0%"
+
+
+def decimal(value: float, digits: int = 1) -> str:
+    """A number with a true minus sign."""
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.lstrip("-")
+
+
+def decibels(value: float) -> str:
+    return f"{decimal(value)}\u00a0dB"
+
+
+def counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def listed(items: Sequence[str]) -> str:
+    """One, two and three."""
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

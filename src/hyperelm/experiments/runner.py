@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections import deque
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from functools import lru_cache
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,31 +37,103 @@ def run(experiment: Experiment, directory: Path, *, jobs: int = -1, watch: Watch
     """
     units = experiment.units()
     with Store.running(directory, experiment) as store:
-        done = store.done()
-        waiting = [unit for unit in units if unit.key not in done]
+        waiting = store.waiting(units)
         if watch:
             watch.begin(sum(unit.count for unit in units), store.rows(None))
         if not waiting:
             return
         store.begin_session()
-        for unit, result in _results(experiment, waiting, jobs):
-            store.add(unit, result)
-            if watch:
-                watch.advance(unit, result.rows)
+        with _interruptible() as stop, closing(_results(experiment, waiting, jobs, stop)) as results:
+            for unit, result in results:
+                store.add(unit, result)
+                if watch:
+                    watch.advance(unit, result.rows)
 
 
-def _results(experiment: Experiment, units: list[Unit], jobs: int) -> Iterator[tuple[Unit, Result]]:
-    """Units with their results, in the order in which they are done."""
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
-    results: Any = parallel(
-        delayed(execute)(experiment.name, experiment.settings, unit, os.getpid()) for unit in units
-    )
-    yield from results
+def _results(
+    experiment: Experiment, units: list[Unit], jobs: int, stop: threading.Event
+) -> Generator[tuple[Unit, Result]]:
+    """Units with their results, in the order in which they are done; none is begun after `stop`."""
+    # More than two units a process would wait where loky loses them, with a traceback, when it is ended.
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
+    wanted = takewhile(lambda _: not stop.is_set(), units)
+    with _deaf_children():
+        results: Any = parallel(
+            delayed(execute)(experiment.name, experiment.settings, unit, os.getpid()) for unit in wanted
+        )
+    try:
+        for result in results:  # not `yield from`, which would hand GeneratorExit on
+            yield result
+    except GeneratorExit:
+        # Nobody takes the results. Ending workers amid their work is loud, so they come to the end of it.
+        stop.set()
+        deque(results, maxlen=0)
+        raise
 
 
 def execute(name: str, settings: Settings, unit: Unit, parent: int) -> tuple[Unit, Result]:
     """One unit, in whatever process."""
-    if os.getpid() != parent and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    if os.getpid() != parent:
+        _settle_in(parent)
     with threadpool_limits(1, user_api="blas"):
         return unit, import_module(f"hyperelm.experiments.{name}").execute(unit, settings)
+
+
+@lru_cache(maxsize=1)
+def _settle_in(parent: int) -> None:
+    """Make a process ready to work for another."""
+    # For good: several threads of a dask worker that each set and reset the limit would undo each other's.
+    threadpool_limits(1, user_api="blas")
+    started_by = multiprocessing.parent_process()
+    if started_by is not None and started_by.pid == parent:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended, even by `kill -9`: it would wait for work for minutes."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+# ---------------------------------------------------------------------- Ctrl-C
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, so that units under way can end and be kept; a second Ctrl-C does not wait."""
+    stop = threading.Event()
+    usual = signal.getsignal(signal.SIGINT)
+
+    def ask(*_: object) -> None:
+        signal.signal(signal.SIGINT, usual)
+        stop.set()
+
+    # Where Ctrl-C is ignored, or others handle it, that stays so.
+    mine = usual is signal.default_int_handler and _may_handle_signals()
+    if mine:
+        signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        if mine:
+            signal.signal(signal.SIGINT, usual)
+    if stop.is_set():
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that are started here do not hear Ctrl-C, which a terminal sends to them, too."""
+    if not _may_handle_signals():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # children inherit that a signal is ignored
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _may_handle_signals() -> bool:
+    return threading.current_thread() is threading.main_thread()

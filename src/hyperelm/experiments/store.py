@@ -1,7 +1,8 @@
 """Results in a directory: one SQLite file that survives a crash at any moment.
 
 A unit's rows and the mark that it is done are one transaction. Floats are written as text that reads back to the
-same bits. A second, empty database holds the lock: the system lets go of it when its process ends, however it ends.
+same bits, and every row has a checksum, as SQLite does not notice changed values. A second, empty database holds the
+lock: the system lets go of it when its process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import io
 import json
 import platform
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -26,14 +28,14 @@ FILE = "results.sqlite"
 LOCK = "running.lock"
 
 _SCHEMA = """
-create table experiment (name text not null, settings text not null);
-create table sessions (started text not null, versions text not null, machine text not null);
-create table units (key text primary key);
+create table experiment (name text not null, settings text not null, checksum integer not null);
+create table sessions (started text not null, versions text not null, machine text not null, checksum integer not null);
+create table units (key text primary key, checksum integer not null);
 create table runs (
     part text, variant text, algebra text, n_hidden integer, network integer, seed integer, fields text not null,
-    primary key (part, variant, algebra, n_hidden, network)
+    checksum integer not null, primary key (part, variant, algebra, n_hidden, network)
 );
-create table arrays (name text primary key, data blob not null);
+create table arrays (name text primary key on conflict replace, data blob not null, checksum integer not null);
 """
 KEYS = ("part", "variant", "algebra", "n_hidden", "network", "seed")
 
@@ -47,12 +49,11 @@ class Store:
 
     def __init__(self, directory: Path, connection: sqlite3.Connection) -> None:
         self.directory, self._connection = directory, connection
-        found = connection.execute("select name, settings from experiment").fetchone()
-        try:
-            self.name: str = found[0]
-            self.settings: Settings = json.loads(found[1])
-        except (TypeError, ValueError) as error:
-            raise StoreError(_damaged(directory / FILE, error)) from None
+        found = list(self._select("experiment"))
+        if len(found) != 1:
+            raise StoreError(_damaged(directory / FILE, "it does not say what it holds"))
+        self.name: str = found[0][0]
+        self.settings: Settings = json.loads(found[0][1])
 
     # ------------------------------------------------------------------ opening
 
@@ -70,22 +71,26 @@ class Store:
     @contextmanager
     def running(cls, directory: Path, experiment: Experiment) -> Iterator[Store]:
         """The results of a directory, to add to: made if there are none, refused if they are of something else."""
+        path = directory / FILE
         try:
             directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"--out must be a directory that can be written, got {directory}: {error.strerror}.") from None
-        path = directory / FILE
-        if not path.exists() and any(item.name != LOCK for item in directory.iterdir()):
-            raise StoreError(f"--out must be empty or hold results, but {directory} holds other files. Choose another.")
-        with _lock(directory):
+            # SQLite keeps files beside its own, which a process that was killed leaves there.
+            strange = any(not item.name.startswith((FILE, LOCK)) for item in directory.iterdir())
             fresh = not path.exists()
-            with _connection(path) as connection:
-                if fresh or not connection.execute("select 1 from sqlite_master").fetchone():
-                    _create(connection, experiment)
-                connection.execute("pragma journal_mode = wal")
-                store = cls(directory, connection)
-                store._check_same(experiment)
-                yield store
+        except OSError as error:
+            raise StoreError(
+                f"--out must be a directory that can be written, got {directory}: {error.strerror}."
+            ) from None
+        if fresh and strange:
+            raise StoreError(f"--out must be empty or hold results, but {directory} holds other files. Choose another.")
+        with _lock(directory), _connection(path) as connection:
+            if not connection.execute("select 1 from sqlite_master").fetchone():
+                _create(connection, experiment)
+            store = cls(directory, connection)
+            store._check_same(experiment)
+            # Not before the file is known to be ours, as this writes to it.
+            connection.execute("pragma journal_mode = wal")
+            yield store
 
     def _check_same(self, experiment: Experiment) -> None:
         if self.name != experiment.name:
@@ -110,10 +115,8 @@ class Store:
         versions = {"python": platform.python_version()} | packages
         machine = {"system": platform.platform(), "processor": _processor()}
         with self._connection:
-            self._connection.execute(
-                "insert into sessions values (?, ?, ?)",
-                (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(versions), json.dumps(machine)),
-            )
+            started = datetime.now(UTC).isoformat(timespec="seconds")
+            _insert(self._connection, "sessions", started, json.dumps(versions), json.dumps(machine))
 
     def add(self, unit: Unit, result: Result) -> None:
         """Keep a unit's results, all or nothing."""
@@ -121,66 +124,90 @@ class Store:
             for row in result.rows:
                 keys = [row.get(key, getattr(unit, key, None)) for key in KEYS]
                 fields = {key: value for key, value in row.items() if key not in KEYS}
-                self._connection.execute("insert into runs values (?, ?, ?, ?, ?, ?, ?)", (*keys, json.dumps(fields)))
+                _insert(self._connection, "runs", *keys, json.dumps(fields))
             for name, array in result.arrays.items():
-                self._connection.execute("insert or replace into arrays values (?, ?)", (name, _to_bytes(array)))
-            self._connection.execute("insert into units values (?)", (unit.key,))
+                _insert(self._connection, "arrays", name, _to_bytes(array))
+            _insert(self._connection, "units", unit.key)
 
     # ------------------------------------------------------------------ reading
 
-    def done(self) -> set[str]:
-        """The keys of the units that are done."""
-        return {key for (key,) in self._connection.execute("select key from units")}
+    def waiting(self, units: Sequence[Unit]) -> list[Unit]:
+        """Those of all units of the experiment that are not done yet."""
+        done = {key for (key,) in self._select("units")}
+        unknown = done - {unit.key for unit in units}
+        if unknown:
+            reason = f"this version does not divide the work into units such as {min(unknown)!r}"
+            raise StoreError(_damaged(self.directory / FILE, reason))
+        return [unit for unit in units if unit.key not in done]
 
     def rows(self, part: str | None = MAIN) -> list[Row]:
         """The runs of a part, or of all, in an order that does not depend on how they were done."""
         where = "" if part is None else "where part = ?"
-        found = self._connection.execute(
-            f"select {', '.join(KEYS)}, fields from runs {where} order by part, variant, n_hidden, network, algebra",
-            () if part is None else (part,),
+        found = self._select(
+            "runs", f"{where} order by part, variant, n_hidden, network, algebra", () if part is None else (part,)
         )
         return [dict(zip(KEYS, keys)) | json.loads(fields) for *keys, fields in found]
 
     def array(self, name: str) -> NDArray[Any] | None:
-        found = self._connection.execute("select data from arrays where name = ?", (name,)).fetchone()
-        return None if found is None else np.load(io.BytesIO(found[0]), allow_pickle=False)
+        found = next(self._select("arrays", "where name = ?", (name,)), None)
+        return None if found is None else np.load(io.BytesIO(found[1]), allow_pickle=False)
 
     def sessions(self) -> list[dict[str, Any]]:
-        found = self._connection.execute("select started, versions, machine from sessions order by started")
         return [
             {"started": started, "versions": json.loads(versions), "machine": json.loads(machine)}
-            for started, versions, machine in found
+            for started, versions, machine in self._select("sessions", "order by started")
         ]
+
+    def _select(self, table: str, rest: str = "", arguments: Sequence[Any] = ()) -> Iterator[list[Any]]:
+        """Rows as they were written."""
+        for *values, checksum in self._connection.execute(f"select * from {table} {rest}", arguments):
+            if checksum != _checksum(values):
+                raise StoreError(_damaged(self.directory / FILE, f"a row of its table {table!r} has changed"))
+            yield values
 
 
 def _create(connection: sqlite3.Connection, experiment: Experiment) -> None:
     with connection:
         connection.executescript("begin;" + _SCHEMA)
-        connection.execute("insert into experiment values (?, ?)", (experiment.name, json.dumps(experiment.settings)))
+        _insert(connection, "experiment", experiment.name, json.dumps(experiment.settings))
+
+
+def _insert(connection: sqlite3.Connection, table: str, *values: Any) -> None:
+    row = (*values, _checksum(values))
+    connection.execute(f"insert into {table} values ({', '.join('?' * len(row))})", row)
+
+
+def _checksum(values: Sequence[Any]) -> int:
+    return zlib.crc32(b"\0".join(value if isinstance(value, bytes) else str(value).encode() for value in values))
 
 
 @contextmanager
 def _connection(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a sound file of results."""
-    try:
-        connection = sqlite3.connect(path)
-    except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be opened: {error}.") from None
+    connection = _connect(path)
+    connection.text_factory = lambda text: text.decode(errors="replace")  # what has changed, checksums tell
     try:
         if connection.execute("pragma quick_check").fetchone() != ("ok",):
             raise StoreError(_damaged(path, "its pages do not fit together"))
         yield connection
     except sqlite3.OperationalError as error:
-        if "no such table" in str(error):
+        if "no such" in str(error):
             raise StoreError(_damaged(path, "it was made by another program")) from None
         raise StoreError(
             f"{path} could not be read or written: {error}. What it holds is safe; when that is mended, the same command "
             "goes on from there."
         ) from None
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter from a message of SQLite
         raise StoreError(_damaged(path, error)) from None
     finally:
         connection.close()
+
+
+def _connect(path: Path, **options: Any) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(path, **options)
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} cannot be opened: {error}.") from None
 
 
 def _damaged(path: Path, reason: object) -> str:
@@ -189,17 +216,17 @@ def _damaged(path: Path, reason: object) -> str:
 
 @contextmanager
 def _lock(directory: Path) -> Iterator[None]:
-    try:
-        connection = sqlite3.connect(directory / LOCK, timeout=0, isolation_level=None)
-        connection.execute("begin exclusive")
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
-            raise StoreError(f"Another process is running in {directory}: wait for it, or choose another --out.") from None
-        raise StoreError(f"--out must be a directory that can be written, got {directory}: {error}.") from None
-    try:
+    path = directory / LOCK
+    with closing(_connect(path, timeout=0, isolation_level=None)) as connection:
+        try:
+            connection.execute("begin exclusive")
+        except sqlite3.Error as error:
+            if "locked" in str(error):
+                raise StoreError(
+                    f"Another process is running in {directory}: wait for it, or choose another --out."
+                ) from None
+            raise StoreError(f"{path} cannot be locked: {error}. Choose another --out.") from None
         yield
-    finally:
-        connection.close()
 
 
 def _to_bytes(array: NDArray[Any]) -> bytes:

@@ -26,6 +26,8 @@ from hyperelm.solvers.sums import chunk_rows, row_blocks
 from hyperelm.solvers.svd import svd
 from hyperelm.solvers.team import team
 
+# Up to which the answer of `gram` is kept.
+LARGEST_CONDITION = {"float64": 1e4, "float32": 1e3}
 METHODS = ("auto", "gram", "qr", "svd")
 
 
@@ -57,7 +59,7 @@ class LstsqResult:
 
 def trusted(solution: Solution, dtype: np.dtype[Any]) -> bool:
     """Whether an answer from normal equations is as good as "auto" promises."""
-    limit = 1e3 if dtype == np.float32 else 1e4
+    limit = LARGEST_CONDITION[np.dtype(dtype).name]
     return effective_condition(solution) <= limit
 
 
@@ -126,7 +128,8 @@ def lstsq(
 
 def check_ridge(ridge: Any) -> None:
     number = isinstance(ridge, (int, float, np.integer, np.floating)) and not isinstance(ridge, bool)
-    if ridge != "gcv" and not (number and math.isfinite(ridge) and ridge >= 0):
+    known = isinstance(ridge, str) and ridge == "gcv"
+    if not known and not (number and math.isfinite(ridge) and ridge >= 0):
         raise ValueError(f"`ridge` must be a finite number >= 0 or 'gcv', got {ridge!r}.")
 
 

@@ -25,7 +25,7 @@ from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
-from hyperelm.decomposition import Block, decompose
+from hyperelm.decomposition import Block, decompose, tidy
 from hyperelm.products import block_basis, gather
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, NormalEquations
@@ -56,6 +56,11 @@ class Gram(Accumulator):
         # HᵀT by the scheme that a row block took, and what has been summed of it in the block basis.
         self._crosses: dict[Kind, FloatArray] = {}
         self._coordinates: FloatArray | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """In the block basis: a scheme that a search finds may be another one on another machine."""
+        self._summed()
+        return self.__dict__
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         plan = gram_plan(self.algebra)
@@ -95,12 +100,13 @@ class Gram(Accumulator):
 
     def _merge(self, other: Gram) -> None:
         self._squares += other._squares
+        coordinates = other._coordinates
         for kind, cross in other._crosses.items():
             mine = self._cross(kind)
             mine += cross
-        if other._coordinates is not None:
+        if coordinates is not None:
             mine = self._summed()
-            mine += other._coordinates
+            mine += coordinates
 
     def problems(self) -> list[NormalEquations]:
         basis = block_basis(self.algebra)
@@ -197,7 +203,7 @@ def _independent_components(block: Block) -> NDArray[np.float64]:
     """(d, p): orthonormal functions of the components that decide B; the components themselves if all are needed."""
     u, sigma, _ = np.linalg.svd(_entries(block), full_matrices=False)
     seen = sigma > 1e-10 * sigma.max(initial=1e-300)
-    return np.eye(len(u)) if seen.sum() == len(u) else u[:, seen]
+    return tidy(u[:, seen])
 
 
 def _sums_of_entries(block: Block, first: int) -> Iterator[tuple[list[Pair], Coefficients]]:

@@ -18,6 +18,7 @@ from hyperelm.products import from_real, left_matrix, to_real
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, Problem, Triangular
 from hyperelm.solvers.solve import Solution, solve
+from hyperelm.solvers.sums import Planes
 from hyperelm.solvers.team import Team
 
 
@@ -48,7 +49,7 @@ class _AllRows(Accumulator):
         super().__init__(algebra, unknowns, targets, dtype)
         self._parts: list[tuple[Array, Array]] = []
 
-    def _add(self, H: FloatArray, T: FloatArray, team: Team) -> None:
+    def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         self._parts.append((left_matrix(H, self.algebra), to_real(T)))
 
     def _merge(self, other: _AllRows) -> None:

@@ -1,0 +1,202 @@
+"""CIFAR-10 from its official files: records of a label and 3,072 bytes, 1,024 each of red, green and blue.
+
+The Python files of the data set are pickles, which may run any code. They are read by an unpickler that can build
+nothing but arrays of numbers, bytes, strings, numbers, lists and dictionaries.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import tarfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Images = NDArray[np.uint8]
+
+_SPLITS = {
+    "train": [f"data_batch_{n}" for n in range(1, 6)],
+    **{f"batch_{n}": [f"data_batch_{n}"] for n in range(1, 6)},
+    "test": ["test_batch"],
+}
+_RECORD = 1 + 3072
+
+
+def load_cifar10(path: str | Path, split: str = "train") -> tuple[Images, NDArray[np.uint8]]:
+    """Images and labels of CIFAR-10.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder with the official binary files (data_batch_1.bin, ...) or Python files (data_batch_1, ...), or the
+        downloaded archive (cifar-10-binary.tar.gz, cifar-10-python.tar.gz); or "openml", which downloads the data set
+        with `sklearn.datasets.fetch_openml`.
+    split : {"train", "batch_1", ..., "batch_5", "test"}
+        All training images, those of one batch (the paper takes batch_1), or the test images.
+
+    Returns
+    -------
+    images : array of shape (n, 32, 32, 3), of bytes
+    labels : array of shape (n,), of bytes
+    """
+    if split not in _SPLITS:
+        raise ValueError(f"`split` must be one of {', '.join(map(repr, _SPLITS))}, got {split!r}.")
+    if str(path) == "openml":
+        return _from_openml(split)
+    parts = [_read(Path(path), name) for name in _SPLITS[split]]
+    pixels, labels = (np.concatenate(arrays) for arrays in zip(*parts))
+    return _pictures(pixels), labels
+
+
+def _pictures(pixels: Images) -> Images:
+    """Planes of colours (n, 3072) as images (n, 32, 32, 3)."""
+    return np.ascontiguousarray(pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+
+
+def _read(path: Path, name: str) -> tuple[Images, Images]:
+    """The pixels (n, 3072) and labels of one file of a folder or archive."""
+    names, kind = (f"{name}.bin", name), "a folder" if path.is_dir() else "an archive"
+    try:
+        found = _in_folder(path, names) if path.is_dir() else _in_archive(path, names)
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
+        # tarfile says in many lines what it tried.
+        reason = getattr(error, "strerror", None) or "it is no archive, or not all of one"
+        raise ValueError(
+            f"`path` must be a folder or an archive with the files of CIFAR-10, got {str(path)!r}: {reason}."
+        ) from None
+    if found is None:
+        raise ValueError(f"`path` must be {kind} with {name}.bin or {name}, got {str(path)!r}, which has neither.")
+    return _parse(*found)
+
+
+def _in_folder(path: Path, names: tuple[str, ...]) -> tuple[bytes, str] | None:
+    """The content of the first of these files that there is, and where it is from."""
+    file = next((path / name for name in names if (path / name).is_file()), None)
+    return None if file is None else (file.read_bytes(), str(file))
+
+
+def _in_archive(path: Path, names: tuple[str, ...]) -> tuple[bytes, str] | None:
+    with tarfile.open(path) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() and Path(member.name).name in names else None
+            if content is not None:
+                return content.read(), f"{member.name} in {path}"
+    return None
+
+
+def _parse(content: bytes, source: str) -> tuple[Images, Images]:
+    if content[:1] == b"\x80":  # the first byte of a pickle; a label is at most 9
+        return _from_pickle(content, source)
+    if len(content) == 0 or len(content) % _RECORD:
+        raise ValueError(
+            f"{source} must be a whole number of records of {_RECORD} bytes, got {len(content)} bytes: it is not a "
+            "file of CIFAR-10, or not all of it."
+        )
+    records = np.frombuffer(content, dtype=np.uint8).reshape(-1, _RECORD)
+    return _checked(records[:, 1:], records[:, 0], source)
+
+
+def _from_pickle(content: bytes, source: str) -> tuple[Images, Images]:
+    try:
+        batch = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
+        pixels, labels = (_values(batch[key]) for key in (b"data", b"labels"))
+    except pickle.UnpicklingError as error:
+        raise ValueError(f"{source} is refused: {error}.") from None
+    except Exception as error:  # a pickle can be wrong in any way
+        raise ValueError(f"{source} is not a file of CIFAR-10: {type(error).__name__}: {error}.") from None
+    n = labels.size
+    fits = pixels.dtype == np.uint8 and pixels.shape == (n, 3072) and n > 0
+    if not fits or labels.shape != (n,) or labels.dtype.kind not in "iu":
+        raise ValueError(f"{source} is not a file of CIFAR-10: its data are not records of 3,072 bytes with labels.")
+    return _checked(pixels, labels, source)
+
+
+def _checked(pixels: Images, labels: NDArray[Any], source: str) -> tuple[Images, Images]:
+    wrong = labels[(labels < 0) | (labels > 9)]
+    if len(wrong):
+        raise ValueError(f"{source} is not a file of CIFAR-10: its labels must be 0 to 9, got {wrong[0]}.")
+    return pixels, labels.astype(np.uint8)
+
+
+class _Type:
+    """Stands for `numpy.dtype`: numbers of one type, such as u1, and in the state their byte order."""
+
+    def __init__(self, name: str | bytes, *_: object) -> None:
+        name = name if isinstance(name, str) else str(name, "ascii")
+        if not re.fullmatch("[biuf][1248]", name):
+            raise pickle.UnpicklingError(f"it asks for an array of type {name}, and only numbers are read")
+        self.dtype = np.dtype(name)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        order = state[1] if isinstance(state[1], str) else str(state[1], "ascii")
+        self.dtype = self.dtype.newbyteorder(order)  # type: ignore[arg-type]
+
+
+class _Array:
+    """Stands for an array that is begun empty and gets its state."""
+
+    values: NDArray[Any]
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, kind, by_columns, content = state
+        self.values = np.frombuffer(content, kind.dtype).reshape(shape, order="F" if by_columns else "C")
+
+
+class _FullArray(_Array):
+    """Stands for an array that is made at once."""
+
+    def __init__(self, content: bytes, kind: _Type, shape: tuple[int, ...], order: Any) -> None:
+        self.values = np.frombuffer(content, kind.dtype).reshape(shape, order=order)
+
+
+def _values(item: Any) -> NDArray[Any]:
+    return item.values if isinstance(item, _Array) else np.asarray(item)
+
+
+# What NumPy and Python name when they pickle arrays and bytes, in all their versions. NumPy's own types are not among
+# it: a pickle can give them any state, and with the right one NumPy takes bytes for addresses and follows them.
+_KNOWN: dict[tuple[str, str], type] = {
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Type,
+    **{(f"numpy.{core}.multiarray", "_reconstruct"): _Array for core in ("core", "_core")},
+    **{(f"numpy.{core}.numeric", "_frombuffer"): _FullArray for core in ("core", "_core")},
+    ("_codecs", "encode"): bytes,
+}
+
+
+class _ArraysOnly(pickle.Unpickler):
+    """An unpickler that knows how to make arrays and the built-in containers, and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _KNOWN[module, name]
+        except KeyError:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, and only arrays are read") from None
+
+
+def _from_openml(split: str) -> tuple[Images, Images]:
+    from sklearn.datasets import fetch_openml
+
+    try:
+        data = fetch_openml("CIFAR_10", version=1, as_frame=False)
+    except OSError as error:
+        raise ValueError(
+            "`path` must be a folder or an archive with the files of CIFAR-10 where there is no network, got 'openml': "
+            f"{error}."
+        ) from None
+    first, last = {"train": (0, 50_000), "test": (50_000, 60_000)}.get(split) or _batch_rows(split)
+    pixels, labels = data.data[first:last], data.target[first:last]
+    return _pictures(np.asarray(pixels, dtype=np.uint8)), np.asarray(labels, dtype=np.uint8)
+
+
+def _batch_rows(split: str) -> tuple[int, int]:
+    number = int(split.removeprefix("batch_"))
+    return 10_000 * (number - 1), 10_000 * number

@@ -1,0 +1,179 @@
+"""Auto-encoding of colour images (section 5.3 of the paper).
+
+An image of 32 x 32 pixels is 1,024 numbers with red, green and blue in [-1, +1] as imaginary parts; the real model
+takes 3,072 values. Neurons: 450 over an algebra, 600 real ones, no biases, so that both have 3,686,400 parameters.
+Parts: `main`, the paper's table; `scale`, other weight scales; `learnt`, principal components in the algebra instead
+of random weights, and plain ones at the same size of the code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm import ELMAutoencoder, algebras
+from hyperelm.datasets import load_cifar10, sample_patches
+from hyperelm.elm.principal import is_star_closed
+from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, seed_of
+from hyperelm.metrics import psnr, ssim
+
+MEASURES = ("psnr_test", "psnr_train", "ssim_test", "ssim_train")
+VARIABLE = "HYPERELM_CIFAR10"  # names the place of the images
+SHOWN = 6  # images of each part in the picture grids
+_SAMPLES = (2000, 1000)  # patches of the photographs, for training and testing
+_ROWS = 500  # images that are reconstructed at a time
+
+
+def prepare(settings: Settings) -> None:
+    """Check the settings, and fix which images are meant."""
+    for key in ("networks", "n_hidden", "real_n_hidden"):
+        if settings[key] < 1:
+            raise ValueError(f"--set {key} must be at least 1, got {settings[key]}.")
+    if settings["images"] < 0:
+        raise ValueError(f"--set images must be 0 for all, or how many, got {settings['images']}.")
+    for name in settings["models"]:
+        if algebras.get(name).dim not in (1, 4):
+            raise ValueError(f"--set models must be real or have 4 components for 3 colours, got {name!r}.")
+    if not settings["data"]:
+        settings["data"] = os.environ.get(VARIABLE) or "sample"
+    if settings["data"] not in ("sample", "openml"):
+        settings["data"] = str(Path(settings["data"]).resolve())
+    try:
+        train, test = read_images(settings["data"])
+    except (ValueError, ImportError) as error:
+        raise ValueError(str(error).replace("`path`", "--data")) from None
+    settings["digest"] = hashlib.sha256(train.tobytes() + test.tobytes()).hexdigest()
+
+
+def units(settings: Settings) -> list[Unit]:
+    def unit(part: str, variant: str, name: str, n_hidden: int, network: int) -> Unit:
+        return Unit(part, variant, name, n_hidden, network, 1)
+
+    sizes = {
+        name: settings["real_n_hidden" if algebras.get(name).dim == 1 else "n_hidden"] for name in settings["models"]
+    }
+    main = [unit(MAIN, "", name, L, n) for n in range(settings["networks"]) for name, L in sizes.items()]
+    scale = [
+        unit("scale", f"{factor:g}", name, L, 0) for factor in settings["scale_factors"] for name, L in sizes.items()
+    ]
+    learnt = [unit("learnt", "pca", name, L, 0) for name, L in sizes.items() if is_star_closed(algebras.get(name))]
+    if "real" in sizes:
+        # As many numbers in the code as the hypercomplex models have.
+        learnt.append(unit("learnt", "pca, as large a code", "real", 4 * settings["n_hidden"], 0))
+    return main + scale + (learnt if settings["learnt"] else [])
+
+
+def execute(unit: Unit, settings: Settings) -> Result:
+    algebra, network = algebras.get(unit.algebra), unit.first
+    seed = seed_of(settings["seed"], unit.algebra, unit.n_hidden, network)
+    model = build(unit, settings, seed)
+    train, test = (images[: settings["images"] or None] for images in read_images(settings["data"]))
+    seconds, peak = _fit(model, train)
+    row: Row = {
+        "network": network,
+        "seed": seed,
+        "encoder": model.encoder,
+        "weight_scale": model.weight_scale_,
+        "parameters": model.n_parameters_,
+        "code": unit.n_hidden * algebra.dim,
+    }
+    arrays: dict[str, NDArray[Any]] = {}
+    for part, images in (("train", train), ("test", test)):
+        quality, shown = evaluate(model, images)
+        row |= {f"{measure}_{part}": float(values.mean()) for measure, values in quality.items()}
+        row |= {f"psnr_deviation_{part}": float(quality["psnr"].std())}
+        if unit.part == MAIN and network == 0:
+            arrays |= {f"psnr {unit.algebra} {part}": quality["psnr"].astype(np.float32)}
+            arrays |= {f"images {unit.algebra} {part}": shown, f"images original {part}": images[:SHOWN]}
+    row |= {"train_seconds": seconds, "train_peak_bytes": peak}
+    return Result([row], arrays)
+
+
+def build(unit: Unit, settings: Settings, seed: int) -> ELMAutoencoder:
+    """The auto-encoder of a run."""
+    real = algebras.get(unit.algebra).dim == 1
+    scale = settings["real_weight_scale" if real else "weight_scale"]
+    if unit.part == "scale":
+        scale *= float(unit.variant)
+    return ELMAutoencoder(
+        unit.algebra,
+        unit.n_hidden,
+        encoder="pca" if unit.part == "learnt" else "random",
+        weight_scale="auto" if unit.part == "learnt" else scale,
+        bias=False,
+        packing="full" if real else "imaginary",
+        ridge=0.0,
+        random_state=seed,
+    )
+
+
+def rows_of(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Pixels in [-1, +1], (n, 3072), the colours of a pixel side by side."""
+    rows = images.reshape(len(images), -1) / 127.5
+    rows -= 1
+    return np.asarray(rows)
+
+
+def evaluate(
+    model: ELMAutoencoder, images: NDArray[np.uint8]
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.uint8]]:
+    """The quality of every reconstruction, and the first few of them."""
+    quality = {name: np.empty(len(images)) for name in ("psnr", "ssim", "ssim_luma")}
+    shown = np.empty_like(images[:SHOWN])
+    for start in range(0, len(images), _ROWS):
+        block = images[start : start + _ROWS]
+        made = np.clip((model.reconstruct(rows_of(block)) + 1) * 127.5, 0, 255).reshape(block.shape)
+        at = slice(start, start + len(block))
+        quality["psnr"][at] = psnr(block, made)
+        quality["ssim"][at] = ssim(block, made)
+        quality["ssim_luma"][at] = ssim(block, made, luma=True)
+        if start == 0:
+            shown[...] = np.rint(made[:SHOWN])
+    return quality, shown
+
+
+def _fit(model: ELMAutoencoder, images: NDArray[np.uint8]) -> tuple[float, int | None]:
+    """Seconds, and the most memory that training took beyond the data."""
+    rows = rows_of(images)
+    with _peak_memory() as peak:
+        start = time.perf_counter()
+        model.fit(rows)
+        seconds = time.perf_counter() - start
+    return seconds, peak[0] if peak else None
+
+
+@contextmanager
+def _peak_memory() -> Iterator[list[int]]:
+    """What the process takes at most within, in bytes, where the system tells (Linux)."""
+    peak: list[int] = []
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+    def field(name: str) -> int:
+        lines = status.read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+    try:
+        reset.write_text("5", encoding="ascii")  # makes the present size the largest so far
+        before = field("VmRSS")
+    except OSError:
+        yield peak
+        return
+    yield peak
+    peak.append(field("VmHWM") - before)
+
+
+@lru_cache(maxsize=1)
+def read_images(data: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Training and test images, (n, 32, 32, 3)."""
+    if data == "sample":
+        return sample_patches(_SAMPLES[0], split="train"), sample_patches(_SAMPLES[1], split="test")
+    return load_cifar10(data, "batch_1")[0], load_cifar10(data, "test")[0]

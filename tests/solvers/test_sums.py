@@ -1,0 +1,118 @@
+"""Row blocks: how many rows, which components, and what is done with each."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperelm import algebras
+from hyperelm.solvers import sums
+from hyperelm.solvers.sums import by_rows, chunk_rows, nonzero_components, row_blocks
+from hyperelm.solvers.team import Team
+
+SCRATCH = sums._SCRATCH
+
+
+@pytest.fixture(params=["serial", "threads"])
+def crew(request):
+    if request.param == "serial":
+        yield Team()
+        return
+    with ThreadPoolExecutor(2) as pool:
+        yield Team(pool, 2)
+
+
+@given(rows=st.integers(0, 200), size=st.integers(1, 220))
+def test_row_blocks_cover_all_rows_once(rows, size):
+    blocks = list(row_blocks(rows, size))
+    assert [n for block in blocks for n in range(block.start, block.stop)] == list(range(rows))
+    lengths = [block.stop - block.start for block in blocks]
+    assert all(length == size for length in lengths[:-1])
+    assert all(1 <= length <= size for length in lengths)
+
+
+def test_functions_of_row_blocks_are_in_order(crew):
+    x = np.arange(2100.0).reshape(700, 3)
+    assert by_rows(x, len, crew) == [256, 256, 188]
+    parts = by_rows(x, lambda part: part.tolist(), crew, rows=9)
+    assert [row for part in parts for row in part] == x.tolist()
+    assert by_rows(x[:5], np.sum, crew) == [x[:5].sum()]
+    assert by_rows(x[:0], np.sum, crew) == []
+
+
+def test_parts_are_views(crew):
+    x = np.zeros((40, 2))
+    by_rows(x, lambda part: part.fill(1), crew, rows=7)
+    assert x.all()
+
+
+def test_exceptions_of_the_function_reach_the_caller(crew):
+    def fails(part):
+        raise ZeroDivisionError(f"{len(part)} rows")
+
+    with pytest.raises(ZeroDivisionError, match="3 rows"):
+        by_rows(np.zeros((3, 1)), fails, crew)
+
+
+@given(data=st.data())
+def test_nonzero_components(data):
+    """Where a component has a number other than zero, in any row and column."""
+    rows, columns, dim = (data.draw(st.integers(0, limit)) for limit in (600, 3, 5))
+    x = np.zeros((rows, columns, dim), data.draw(st.sampled_from([np.float32, np.float64])))
+    if x.size:
+        places = st.tuples(*(st.integers(0, length - 1) for length in x.shape))
+        for place in data.draw(st.lists(places, max_size=4), label="places"):
+            x[place] = data.draw(st.sampled_from([1.0, -2.0, 1e-38, np.nan, -0.0]))
+    expected = {k for _, _, k in np.argwhere(x).tolist()}
+    assert nonzero_components(x, Team()) == tuple(sorted(expected))
+
+
+@pytest.mark.parametrize("row", [0, 1, 255, 256, 999])
+def test_a_single_number_is_found(crew, row):
+    x = np.zeros((1000, 4, 4))
+    x[row, 3, 2] = 1e-300
+    assert nonzero_components(x, crew) == (2,)
+    planar = np.ascontiguousarray(np.moveaxis(x, -1, 0))
+    assert nonzero_components(np.moveaxis(planar, 0, -1), crew) == (2,)
+    assert nonzero_components(x[::-1, ::2], crew) == ()
+    assert nonzero_components(x + 1, crew) == (0, 1, 2, 3)
+
+
+sizes = st.integers(0, 5000)
+
+
+@given(name=st.sampled_from(algebras.names()), D=sizes, L=sizes, N=sizes, itemsize=st.sampled_from([4, 8]))
+def test_rows_of_a_block_are_within_limits(name, D, L, N, itemsize):
+    """And no more of them where there is more of anything."""
+    algebra = algebras.get(name)
+    rows = chunk_rows(algebra, D, L, N, itemsize)
+    assert isinstance(rows, int)
+    assert 64 <= rows <= 4096
+    for more in ((2 * D, L, N, itemsize), (D, 2 * L, N, itemsize), (D, L, 2 * N, itemsize), (D, L, N, 2 * itemsize)):
+        assert chunk_rows(algebra, *more) <= rows
+
+
+@pytest.mark.parametrize(
+    ("name", "planes"),
+    [("complex", 4), ("hyperbolic", 2), ("klein4", 4), ("quaternions", 8), ("tessarines", 8), ("octonions", 16)],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(450, 1024, 450), (900, 700, 50), (50, 700, 900)])
+def test_planes_of_a_block_fit_the_scratch_memory(name, planes, dtype, shape):
+    """As many planes as the table has products, at most two for each component: of H twice and of X or T once."""
+    D, L, N = shape
+    itemsize = np.dtype(dtype).itemsize
+    row = planes * (max(D, N) + 2 * L) * itemsize
+    rows = chunk_rows(algebras.get(name), D, L, N, itemsize)
+    assert rows == min(4096, SCRATCH // row)
+
+
+def test_real_numbers_need_no_planes():
+    real = algebras.get("real")
+    assert chunk_rows(real, 10**6, 2**14, 10**6, 8) == SCRATCH // (2**14 * 8)
+    assert chunk_rows(real, 3, 2**20, 3, 8) == 64
+    assert chunk_rows(real, 3, 5, 3, 8) == 4096
