@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 # One BLAS thread a test process: the processes already use every core.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test check format bench test-oldest wheel clean
+.PHONY: demo test test-slow check format bench test-oldest wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hyperelm run lorenz
 
 test: $(VENV)/.test
-	$(TEST_ENV) $(BIN)/python -m pytest -n auto
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto -m "not slow"
+
+# What takes minutes, such as the paper's table on the images that HYPERELM_CIFAR10 names.
+test-slow: $(VENV)/.test
+	$(TEST_ENV) $(BIN)/python -m pytest -m slow -rs
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .
@@ -32,7 +36,7 @@ test-oldest:
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(PYTHON) tools/oldest.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[test]'
-	$(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto
+	$(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto -m "not slow"
 
 # The wheel, imported where neither the sources nor any extra are.
 wheel: $(VENV)/.check

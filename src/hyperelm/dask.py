@@ -9,6 +9,8 @@ from typing import Any
 
 from joblib import parallel_config
 
+_PATIENCE = 10  # seconds until a scheduler that does not answer cannot be reached
+
 
 @contextmanager
 def cluster(address: str) -> Iterator[None]:
@@ -18,7 +20,7 @@ def cluster(address: str) -> Iterator[None]:
     except ModuleNotFoundError:
         raise ValueError("A dask cluster needs the extra 'dask': pip install 'hyperelm[dask]'.") from None
     try:
-        client = distributed.Client(address, timeout=10)
+        client = distributed.Client(address, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
         raise ValueError(f"The dask scheduler {address!r} cannot be reached: {error}.") from None
     with client, parallel_config(backend="dask"):

@@ -92,9 +92,12 @@ class Chromium:
             raise RuntimeError(f"{method}: {answer['error']}")
         return answer["result"]
 
-    def wait_for(self, method: str) -> None:
-        """Go on when an event has come."""
-        while not any(event.get("method") == method for event in self.events):
+    def open(self, session: str, url: str) -> None:
+        """Open a page, and wait until all of it has loaded."""
+        self.call("Page.setLifecycleEventsEnabled", session, enabled=True)
+        self.events.clear()
+        loader = self.call("Page.navigate", session, url=url)["loaderId"]
+        while not any(_is_load(event, loader) for event in self.events):
             self.events.append(self._receive())
 
     def evaluate(self, session: str, expression: str) -> Any:
@@ -114,6 +117,11 @@ class Chromium:
             self._buffer += part
         message, self._buffer = self._buffer.split(b"\0", 1)
         return json.loads(message)
+
+
+def _is_load(event: dict[str, Any], loader: str) -> bool:
+    about = event.get("params", {})
+    return event.get("method") == "Page.lifecycleEvent" and (about["name"], about["loaderId"]) == ("load", loader)
 
 
 def _pipe() -> tuple[int, int]:
@@ -162,16 +170,13 @@ def open_page(_chromium: Chromium) -> Callable[[Path, int], Seen]:
     """Opens a file in a window of some width, and tells what can be seen there. Skips where there is no Chromium."""
 
     def open_page(path: Path, width: int) -> Seen:
-        _chromium.events.clear()
         target = _chromium.call("Target.createTarget", url="about:blank")["targetId"]
         session = _chromium.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             _chromium.call(f"{domain}.enable", session)
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
         _chromium.call("Emulation.setDeviceMetricsOverride", session, **size)
-        _chromium.events.clear()
-        _chromium.call("Page.navigate", session, url=path.resolve().as_uri())
-        _chromium.wait_for("Page.loadEventFired")
+        _chromium.open(session, path.resolve().as_uri())
         images = _chromium.evaluate(session, _IMAGES)
         total = _chromium.evaluate(session, "document.documentElement.scrollWidth")
         seen = Seen(_messages(_chromium.events), _requests(_chromium.events), images, total)

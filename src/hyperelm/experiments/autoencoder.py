@@ -9,6 +9,7 @@ of random weights, and plain ones at the same size of the code.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from hyperelm.metrics import psnr, ssim
 MEASURES = ("psnr_test", "psnr_train", "ssim_test", "ssim_train")
 VARIABLE = "HYPERELM_CIFAR10"  # names the place of the images
 SHOWN = 6  # images of each part in the picture grids
+_VALUES = 3072  # of an image
 _SAMPLES = (2000, 1000)  # patches of the photographs, for training and testing
 _ROWS = 500  # images that are reconstructed at a time
 
@@ -40,9 +42,22 @@ def prepare(settings: Settings) -> None:
             raise ValueError(f"--set {key} must be at least 1, got {settings[key]}.")
     if settings["images"] < 0:
         raise ValueError(f"--set images must be 0 for all, or how many, got {settings['images']}.")
+    if len({*settings["models"]}) < len(settings["models"]):
+        raise ValueError(f"--set models must be different ones, got {settings['models']}.")
     for name in settings["models"]:
         if algebras.get(name).dim not in (1, 4):
             raise ValueError(f"--set models must be real or have 4 components for 3 colours, got {name!r}.")
+    for key in ("weight_scale", "real_weight_scale"):
+        if not _is_scale(settings[key]):
+            raise ValueError(f"--set {key} must be a finite number > 0, got {settings[key]}.")
+    if not all(map(_is_scale, settings["scale_factors"])):
+        raise ValueError(f"--set scale_factors must be finite numbers > 0, got {settings['scale_factors']}.")
+    if settings["learnt"] and max(4 * settings["n_hidden"], settings["real_n_hidden"]) > _VALUES:
+        raise ValueError(
+            f"--set learnt must be false for codes of more numbers than an image has, {_VALUES:,}: got "
+            f"n_hidden={settings['n_hidden']} of 4 components and real_n_hidden={settings['real_n_hidden']}."
+        )
+    place = "--data" if settings["data"] else VARIABLE
     if not settings["data"]:
         settings["data"] = os.environ.get(VARIABLE) or "sample"
     if settings["data"] not in ("sample", "openml"):
@@ -50,8 +65,12 @@ def prepare(settings: Settings) -> None:
     try:
         train, test = read_images(settings["data"])
     except (ValueError, ImportError) as error:
-        raise ValueError(str(error).replace("`path`", "--data")) from None
+        raise ValueError(str(error).replace("`path`", place)) from None
     settings["digest"] = hashlib.sha256(train.tobytes() + test.tobytes()).hexdigest()
+
+
+def _is_scale(value: float) -> bool:
+    return 0 < value < math.inf
 
 
 def units(settings: Settings) -> list[Unit]:
@@ -62,9 +81,9 @@ def units(settings: Settings) -> list[Unit]:
         name: settings["real_n_hidden" if algebras.get(name).dim == 1 else "n_hidden"] for name in settings["models"]
     }
     main = [unit(MAIN, "", name, L, n) for n in range(settings["networks"]) for name, L in sizes.items()]
-    scale = [
-        unit("scale", f"{factor:g}", name, L, 0) for factor in settings["scale_factors"] for name, L in sizes.items()
-    ]
+    # All digits of a factor, since the run takes it from here.
+    factors = [repr(factor).removesuffix(".0") for factor in settings["scale_factors"]]
+    scale = [unit("scale", factor, name, L, 0) for factor in factors for name, L in sizes.items()]
     learnt = [unit("learnt", "pca", name, L, 0) for name, L in sizes.items() if is_star_closed(algebras.get(name))]
     if "real" in sizes:
         # As many numbers in the code as the hypercomplex models have.

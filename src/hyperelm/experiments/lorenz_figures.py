@@ -100,9 +100,10 @@ def gain_by_parameters(rows: Sequence[Row], models: Sequence[str], real: str | N
         for axes, names in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels):
             for name in names:
                 _band(axes, *curves[name], colour=_colour(models, name), dashes=_dashes(models, name), label=name)
-            axes.set_title(
-                "all models" if len(names) == len(models) else "hypercomplex models only", fontsize=9, loc="left"
-            )
+            if len(panels) > 1:
+                title = "all models" if real in names else "hypercomplex models only"
+                axes.set_title(title, fontsize=9, loc="left")
+        figure.axes[-1].xaxis.set_major_locator(MaxNLocator(6, integer=True))
         figure.axes[-1].set_xlabel("number of parameters")
         figure.supylabel("mean prediction gain (dB)", fontsize=9)
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)

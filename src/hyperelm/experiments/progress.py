@@ -23,9 +23,10 @@ class Leader:
         self._wins: Counter[str] = Counter()
 
     def add(self, row: Row) -> None:
-        at, mine = (row["n_hidden"], row["network"]), (row[self._measure], row["algebra"])
+        # Of equals, the first by name wins, as in `winners` with the rows of a store.
+        at, mine = (row["n_hidden"], row["network"]), (-row[self._measure], row["algebra"])
         best = self._best.get(at)
-        if best is None or mine > best:
+        if best is None or mine < best:
             if best:
                 self._wins[best[1]] -= 1
             self._best[at] = mine
@@ -34,7 +35,7 @@ class Leader:
     def __str__(self) -> str:
         if not self._wins:
             return ""
-        name, wins = self._wins.most_common(1)[0]
+        name, wins = min(self._wins.items(), key=lambda item: (-item[1], item[0]))
         return f"{name} leads ({wins / len(self._best):.0%} of wins)"
 
 

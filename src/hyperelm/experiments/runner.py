@@ -62,7 +62,7 @@ def _results(
             delayed(execute)(experiment.name, experiment.settings, unit, os.getpid()) for unit in wanted
         )
     try:
-        for result in results:  # not `yield from`, which would hand GeneratorExit on
+        for result in results:  # noqa: UP028 (`yield from` would hand GeneratorExit on)
             yield result
     except GeneratorExit:
         # Nobody takes the results. Ending workers amid their work is loud, so they come to the end of it.

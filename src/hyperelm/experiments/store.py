@@ -194,8 +194,8 @@ def _connection(path: Path) -> Iterator[sqlite3.Connection]:
         if "no such" in str(error):
             raise StoreError(_damaged(path, "it was made by another program")) from None
         raise StoreError(
-            f"{path} could not be read or written: {error}. What it holds is safe; when that is mended, the same command "
-            "goes on from there."
+            f"{path} could not be read or written: {error}. What it holds is safe; when that is mended, the same "
+            "command goes on from there."
         ) from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter from a message of SQLite
         raise StoreError(_damaged(path, error)) from None

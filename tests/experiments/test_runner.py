@@ -1,0 +1,322 @@
+"""However a run ends, and on however many processes, the same command leads to the same results."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from threadpoolctl import threadpool_info
+from typer.testing import CliRunner
+
+from hyperelm import experiments
+from hyperelm.__main__ import main
+from hyperelm.cli import app
+from hyperelm.experiments import Store, StoreError, Unit, report
+from hyperelm.experiments.definition import Experiment, Result
+from hyperelm.experiments.store import FILE, LOCK
+
+# ---------------------------------------------------------------------- on an experiment that does nothing
+
+
+class Watch:
+    """What the runner says."""
+
+    def __init__(self):
+        self.total, self.before, self.units = 0, 0, []
+
+    def begin(self, total, done):
+        self.total, self.before = total, len(done)
+
+    def advance(self, unit, rows):
+        self.units.append(unit.n_hidden)
+
+
+@pytest.fixture
+def nothing(monkeypatch):
+    """An experiment of five units; a test may put something in the way of some."""
+    module = ModuleType("hyperelm.experiments.nothing")
+    module.on_the_way = lambda _: None
+    module.units = lambda settings: [Unit("main", "", "real", L, 0, settings["networks"]) for L in range(5)]
+
+    def execute(unit, _settings):
+        module.on_the_way(unit)
+        return Result([{"network": n, "gain": unit.n_hidden / 3 + n} for n in unit.networks])
+
+    module.execute = execute
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return Experiment("nothing", {"networks": 2}, {})
+
+
+def rows(directory):
+    with Store.open(directory) as store:
+        return store.rows(None)
+
+
+def sessions(directory):
+    with Store.open(directory) as store:
+        return len(store.sessions())
+
+
+def test_all_units_are_done(nothing, tmp_path):
+    watch = Watch()
+    experiments.run(nothing, tmp_path, jobs=1, watch=watch)
+    assert (watch.total, watch.before, sorted(watch.units)) == (10, 0, [0, 1, 2, 3, 4])
+    assert [(row["n_hidden"], row["network"]) for row in rows(tmp_path)] == [(L, n) for L in range(5) for n in range(2)]
+
+
+def test_a_finished_run_does_nothing(nothing, tmp_path):
+    experiments.run(nothing, tmp_path, jobs=1)
+    before = (tmp_path / FILE).read_bytes()
+    watch = Watch()
+    experiments.run(nothing, tmp_path, jobs=1, watch=watch)
+    assert (watch.before, watch.units) == (10, [])
+    assert (tmp_path / FILE).read_bytes() == before
+    assert sessions(tmp_path) == 1
+
+
+def stop_at(n_hidden, error):
+    def on_the_way(unit):
+        if unit.n_hidden == n_hidden:
+            raise error
+
+    return on_the_way
+
+
+def test_only_what_is_missing_is_done_again(nothing, tmp_path):
+    nothing.module.on_the_way = stop_at(3, RuntimeError("a fault"))
+    with pytest.raises(RuntimeError, match="a fault"):
+        experiments.run(nothing, tmp_path, jobs=1)
+    assert {row["n_hidden"] for row in rows(tmp_path)} == {0, 1, 2}
+    nothing.module.on_the_way = stop_at(0, RuntimeError("done twice"))
+    watch = Watch()
+    experiments.run(nothing, tmp_path, jobs=1, watch=watch)
+    assert (watch.before, watch.units) == (6, [3, 4])
+    assert sessions(tmp_path) == 2
+
+
+def test_results_that_cannot_be_kept_end_the_run(nothing, tmp_path, monkeypatch):
+    def full(*_):
+        raise StoreError("full")
+
+    monkeypatch.setattr(Store, "add", full)
+    with pytest.raises(StoreError, match="full"):
+        experiments.run(nothing, tmp_path, jobs=1)
+    assert rows(tmp_path) == []
+
+
+def test_an_interrupt_lets_the_unit_under_way_end(nothing, tmp_path):
+    def press(unit):
+        if unit.n_hidden == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    nothing.module.on_the_way = press
+    with pytest.raises(KeyboardInterrupt):
+        experiments.run(nothing, tmp_path, jobs=1)
+    assert {row["n_hidden"] for row in rows(tmp_path)} == {0, 1, 2}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_interrupt_does_not_wait(nothing, tmp_path):
+    def press_twice(unit):
+        if unit.n_hidden == 2:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+
+    nothing.module.on_the_way = press_twice
+    with pytest.raises(KeyboardInterrupt):
+        experiments.run(nothing, tmp_path, jobs=1)
+    assert {row["n_hidden"] for row in rows(tmp_path)} == {0, 1}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_ignored_interrupt_stays_ignored(nothing, tmp_path):
+    nothing.module.on_the_way = lambda _: signal.raise_signal(signal.SIGINT)
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        experiments.run(nothing, tmp_path, jobs=1)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert len(rows(tmp_path)) == 10
+
+
+def test_every_unit_has_one_blas_thread(nothing, tmp_path):
+    threads = []
+
+    def look(_):
+        threads.extend(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+    nothing.module.on_the_way = look
+    experiments.run(nothing, tmp_path, jobs=1)
+    assert set(threads) == {1}
+
+
+# ---------------------------------------------------------------------- on the Lorenz experiment
+
+SETTINGS = {
+    "networks": 400,
+    "n_hidden": [3, 4],
+    "few_hidden": [3],
+    "positions": 500,
+    "models": ["real", "quaternions", "R[-1,+1]"],
+    "sensitivity": '[{name = "x", change = {dt = 0.02}}]',
+}
+RUN = ["run", "lorenz", "--quick", *(word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}"))]
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def export(directory):
+    done = command("export", directory, "--all")
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The results of a run in one process that nothing interrupts."""
+    directory = tmp_path_factory.mktemp("whole")
+    changes = [f"{key}={value}" for key, value in SETTINGS.items()]
+    experiments.run(experiments.load("lorenz", quick=True, changes=changes), directory, jobs=1)
+    return export(directory)
+
+
+@pytest.fixture
+def no_report(monkeypatch):
+    """Reports have tests of their own."""
+    monkeypatch.setattr(report, "write", lambda directory: directory / report.FILE)
+
+
+@pytest.mark.usefixtures("no_report")
+def test_processes_do_not_change_results(tmp_path, expected):
+    done = command(*RUN, "--jobs", 2, "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert export(tmp_path) == expected
+
+
+@pytest.mark.usefixtures("no_report")
+def test_a_full_disk(tmp_path, expected):
+    """Every time there is a little more space, until it suffices."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for space in (0, 20_000, 60_000, 100_000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (space, hard))
+        try:
+            done = command(*RUN, "--jobs", 1, "--out", tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert done.exit_code == 2, done.output
+        assert done.stderr.splitlines()[-1].startswith(str(tmp_path))
+        assert "Traceback" not in done.stderr
+    assert 1 < len(export(tmp_path).splitlines()) < len(expected.splitlines())
+    assert command(*RUN, "--jobs", 1, "--out", tmp_path).exit_code == 0
+    assert export(tmp_path) == expected
+
+
+@pytest.mark.usefixtures("no_report")
+def test_a_dask_cluster_gives_the_same(tmp_path, expected):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        done = command(*RUN, "--out", tmp_path, "--dask", cluster.scheduler_address)
+    assert done.exit_code == 0, done.output
+    assert export(tmp_path) == expected
+
+
+def is_there(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def children(pid):
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.001)
+
+
+def count(directory):
+    """How many runs are kept; some may be on their way."""
+    try:
+        return len(rows(directory))
+    except StoreError:
+        return 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes where Linux shows them")
+@pytest.mark.usefixtures("no_report")
+def test_kill_at_any_moment(tmp_path, expected, monkeypatch):
+    """`kill -9`, from the moment at which files are made on, and the same command again."""
+    # A server that has imported all and forks takes seconds off every start of the command.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["hyperelm.cli", "hyperelm.experiments.report"])
+    directory, rng = tmp_path / "out", random.Random()
+    monkeypatch.setattr(sys, "argv", ["hyperelm", *RUN, "--jobs", "2", "--out", str(directory)])
+
+    def start():
+        process = context.Process(target=main)
+        process.start()
+        return process
+
+    def kill(process):
+        workers.extend(children(process.pid))
+        process.kill()
+        process.join(60)
+        killed.append(process.exitcode == -signal.SIGKILL)
+
+    workers, killed = [], []
+    for name in (LOCK, FILE, FILE):
+        process = start()
+        wait_until((directory / name).exists)
+        time.sleep(rng.uniform(0, 0.02))
+        kill(process)
+    process = start()
+    time.sleep(rng.uniform(0, 1))
+    kill(process)
+    for _ in range(3):
+        before = count(directory)
+        process = start()
+        wait_until(lambda before=before, process=process: count(directory) > before or not process.is_alive())
+        time.sleep(rng.uniform(0, 0.1))
+        kill(process)
+    assert sum(killed) >= 5, killed
+    process = start()
+    process.join(60)
+    assert process.exitcode == 0
+    assert export(directory) == expected
+    wait_until(lambda: not any(map(is_there, workers)))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs groups of processes")
+@pytest.mark.usefixtures("no_report")
+def test_interrupt_from_the_keyboard(tmp_path, expected):
+    """Ctrl-C goes to the workers, too."""
+    words = [sys.executable, "-m", "hyperelm", *RUN, "--jobs", "2", "--out", str(tmp_path)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr.readline().startswith("0 of")
+    time.sleep(random.uniform(0, 2))
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err == "Interrupted. The same command goes on from here.\n"
+    assert command(*RUN, "--jobs", 1, "--out", tmp_path).exit_code == 0
+    assert export(tmp_path) == expected
