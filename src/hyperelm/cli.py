@@ -98,7 +98,7 @@ def run_experiment(
         changes = [*(changes or []), *([f"data={data}"] if data is not None else [])]
         experiment = experiments.load(name, quick=quick, seed=seed, changes=changes)
         directory = out or Path(f"results-{name}")
-        with progress.watcher(experiment.module.MEASURES[0]) as watch, _cluster(dask):
+        with progress.watcher(experiment) as watch, _cluster(dask):
             experiments.run(experiment, directory, jobs=jobs, watch=watch)
         typer.echo(f"Report: {report.write(directory)}")
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from hyperelm import experiments
 from hyperelm.experiments import MAIN, Unit, progress
 from hyperelm.experiments.progress import Bar, Leader, Lines, watcher
 from hyperelm.experiments.statistics import shares, winners
@@ -116,4 +117,4 @@ def test_bar(clock, monkeypatch):
 @pytest.mark.parametrize(("terminal", "kind"), [(True, Bar), (False, Lines)])
 def test_watcher(monkeypatch, terminal, kind):
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: terminal, raising=False)
-    assert isinstance(watcher("gain"), kind)
+    assert isinstance(watcher(experiments.load("lorenz")), kind)

@@ -73,6 +73,15 @@ def _is_scale(value: float) -> bool:
     return 0 < value < math.inf
 
 
+def remark(settings: Settings) -> str:
+    if settings["data"] != "sample":
+        return ""
+    return (
+        "The images are patches of the two photographs in scikit-learn. For the paper's table, name the folder or "
+        f"archive of CIFAR-10 with --data or {VARIABLE}."
+    )
+
+
 def units(settings: Settings) -> list[Unit]:
     def unit(part: str, variant: str, name: str, n_hidden: int, network: int) -> Unit:
         return Unit(part, variant, name, n_hidden, network, 1)

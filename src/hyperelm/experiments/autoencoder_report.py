@@ -36,9 +36,9 @@ class Results:
 
     @property
     def is_papers(self) -> bool:
-        """Whether the claims of the paper can be held against these runs: its images, sizes and models."""
-        sizes = (self.settings["n_hidden"], self.settings["real_n_hidden"], self.settings["images"])
-        return self.is_cifar10 and sizes == (450, 600, 0) and set(self.paper["psnr"]) <= set(self.models)
+        """Whether the claims of the paper can be held against these runs: its images, sizes, scales and models."""
+        same = all(self.settings[key] == value for key, value in self.paper["settings"].items())
+        return self.is_cifar10 and same and set(self.paper["psnr"]) <= set(self.models)
 
     def mean(self, measure: str) -> dict[str, float]:
         """A measure by model."""
@@ -50,11 +50,11 @@ class Results:
 
 def build(store: Store, document: dict[str, Any]) -> Page:
     results = Results(store, document["paper"])
-    claims = [Claim(claim["text"], *_VERDICTS[claim["id"]](results)) for claim in document["claims"]]
+    judged = document["claims"] if results.is_papers else []
     return Page(
         title=document["title"],
         summary=_summary(results, document),
-        claims=claims if results.is_papers else [],
+        claims=[Claim(claim["text"], *_VERDICTS[claim["id"]](results)) for claim in judged],
         sections=[
             Section("Quality", _explanations(results), [_box_picture(results, store)], [_quality_table(results)]),
             Section("Images", pictures=[_grid(results, store, part) for part in PARTS]),
@@ -69,10 +69,11 @@ def _summary(results: Results, document: dict[str, Any]) -> list[str]:
     settings = results.settings
     source = "CIFAR-10" if results.is_cifar10 else "patches of the two photographs that come with scikit-learn"
     networks = len({row["network"] for row in results.main})
+    parameters = " or ".join(f"{count:,}" for count in sorted({row["parameters"] for row in results.main}))
     text = [
         f"{len(results.models)} models reconstruct colour images of 32 x 32 pixels, from {source}, through a code: "
-        f"{settings['n_hidden']} neurons over an algebra or {settings['real_n_hidden']} real ones, "
-        f"{results.main[0]['parameters']:,} parameters each; means over {networks} network"
+        f"{settings['n_hidden']} neurons over an algebra or {settings['real_n_hidden']} real ones, with "
+        f"{parameters} parameters; means over {networks} network"
         f"{'s' if networks > 1 else ''} ({document['source']} of the paper)."
     ]
     if not results.is_cifar10:
@@ -282,6 +283,7 @@ def _comparison_section(results: Results) -> Section:
                 "All encoders, from the best on the test images.",
                 ["model", "encoder", "numbers in the code", "parameters", "PSNR train", "PSNR test"],
                 lines,
+                words=2,
             )
         ],
     )

@@ -57,6 +57,7 @@ class Module(Protocol):
     MEASURES: tuple[str, ...]  # the first of them ranks the models, higher being better
 
     def prepare(self, settings: Settings) -> None: ...  # checks settings and adds what they refer to
+    def remark(self, settings: Settings) -> str: ...  # what a user should know of a run, if anything
     def units(self, settings: Settings) -> list[Unit]: ...
     def execute(self, unit: Unit, settings: Settings) -> Result: ...
 

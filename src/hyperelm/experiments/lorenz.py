@@ -34,7 +34,9 @@ from hyperelm.metrics import prediction_gain
 MEASURES = ("prediction_gain",)
 BATCH = 20  # networks of a unit
 VALID = 0.4  # a forecast is valid while its error is below this share of the spread of the series
+_TRIALS = 3  # networks that choose a weight scale
 HORIZON = 8  # Lyapunov times over which forecasts are followed
+_STEPS = 200  # and over which other series are
 STARTS = 20  # forecasts of every network
 _SCALINGS = ("each", "common", "standard", "none")
 
@@ -80,6 +82,11 @@ def prepare(settings: Settings) -> None:
                 f"--set models must be real or have {channels + 1} components for {channels} coordinates, got {name!r} "
                 f"with {algebra.dim}."
             )
+
+
+def remark(settings: Settings) -> str:
+    source = settings["series"]
+    return "" if source == "lorenz" else f"The series is that of {source}, {settings['positions']:,} positions."
 
 
 def units(settings: Settings) -> list[Unit]:
@@ -188,7 +195,7 @@ def _best_scale(unit: Unit, settings: Settings) -> float:
     data = Data(
         *sliding_windows(positions[:split], settings["window"]), *sliding_windows(positions[split:], settings["window"])
     )
-    few = replace(unit, count=min(unit.count, 3))
+    few = replace(unit, first=0, count=_TRIALS)
     gains = [
         np.mean([row["prediction_gain"] for row in run_networks(few, settings, data, scale)])
         for scale in settings["scales"]
@@ -204,7 +211,8 @@ def _forecasts(unit: Unit, settings: Settings) -> Result:
     """Every network fed with its own predictions from several places of the test part on."""
     scale = _best_scale(unit, settings)
     data = read_data(settings)
-    steps = min(round(HORIZON / _lyapunov_step(settings)), len(data.X_test) // 2)
+    horizon = round(HORIZON / _lyapunov_step(settings)) if settings["series"] == "lorenz" else _STEPS
+    steps = min(horizon, len(data.X_test) // 2)
     starts = np.linspace(0, len(data.X_test) - steps - 1, STARTS).astype(int)
     truth = np.stack([data.y_test[starts + k] for k in range(steps)], axis=1)
     spread = float(np.sqrt(np.mean(np.sum((data.y_test - data.y_test.mean(axis=0)) ** 2, axis=1))))

@@ -9,7 +9,7 @@ from collections import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from hyperelm.experiments.definition import MAIN, Row, Unit
+from hyperelm.experiments.definition import MAIN, Experiment, Row, Unit
 
 _EVERY = 10.0  # seconds between two lines
 
@@ -40,8 +40,8 @@ class Leader:
 
 
 class _Watch:
-    def __init__(self, measure: str) -> None:
-        self._leader = Leader(measure)
+    def __init__(self, measure: str, remark: str = "") -> None:
+        self._leader, self._remark = Leader(measure), remark
         self._total = self._count = self._before = 0
         self._started = time.monotonic()
 
@@ -49,6 +49,8 @@ class _Watch:
         self._total, self._count, self._before = total, len(done), len(done)
         for row in done:
             self._see(row)
+        if self._remark:
+            print(self._remark, file=sys.stderr, flush=True)
         self.show()
 
     def advance(self, unit: Unit, rows: list[Row]) -> None:
@@ -96,8 +98,8 @@ class Lines(_Watch):
 class Bar(_Watch):
     """A live bar on standard error."""
 
-    def __init__(self, measure: str) -> None:
-        super().__init__(measure)
+    def __init__(self, measure: str, remark: str = "") -> None:
+        super().__init__(measure, remark)
         self._progress = Progress(
             BarColumn(),
             MofNCompleteColumn(),
@@ -122,6 +124,8 @@ class Bar(_Watch):
         self._progress.stop()
 
 
-def watcher(measure: str) -> _Watch:
+def watcher(experiment: Experiment) -> _Watch:
     """A bar in a terminal, lines elsewhere."""
-    return Bar(measure) if sys.stderr.isatty() else Lines(measure)
+    module = experiment.module
+    watch = Bar if sys.stderr.isatty() else Lines
+    return watch(module.MEASURES[0], module.remark(experiment.settings))
