@@ -78,7 +78,7 @@ def bare(rows):
 def test_lines(clock, capsys):
     before = [row for row in rows(10) if row["algebra"] == "a" and row["n_hidden"] == 3]
     after = [row for row in rows(10) if row["algebra"] == "b" and row["n_hidden"] == 3]
-    with Lines("gain") as watch:
+    with Lines(Leader("gain")) as watch:
         watch.begin(40, before)
         clock[0] += 2
         watch.advance(unit_of(after), bare(after))  # too soon for a line
@@ -94,7 +94,7 @@ def test_lines(clock, capsys):
 
 
 def test_only_the_main_part_has_a_leader(capsys):
-    with Lines("gain") as watch:
+    with Lines(Leader("gain")) as watch:
         watch.begin(100, rows(2, part="tuned"))
         forecast = Unit("forecast", "", "a", 3, 0, 1)
         watch.advance(forecast, [{"network": 0, "valid_time": 1.0}])
@@ -105,7 +105,7 @@ def test_bar(clock, monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(progress, "Console", lambda **_: Console(file=screen, force_terminal=True, width=120))
     done = [row for row in rows(10) if row["algebra"] == "b" and row["n_hidden"] == 3]
-    with Bar("gain") as watch:
+    with Bar(Leader("gain")) as watch:
         watch.begin(40, [])
         clock[0] += 2
         watch.advance(unit_of(done), bare(done))
@@ -118,3 +118,10 @@ def test_bar(clock, monkeypatch):
 def test_watcher(monkeypatch, terminal, kind):
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: terminal, raising=False)
     assert isinstance(watcher(experiments.load("lorenz")), kind)
+
+
+def test_leader_of_runs_that_share_a_number_alone():
+    leader = Leader("gain", ("network",))
+    for algebra, n_hidden, gain in (("real", 600, 1.0), ("klein4", 450, 2.0)):
+        leader.add({"algebra": algebra, "n_hidden": n_hidden, "network": 0, "gain": gain})
+    assert str(leader) == "klein4 leads (100% of wins)"

@@ -28,6 +28,7 @@ from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, s
 from hyperelm.metrics import psnr, ssim
 
 MEASURES = ("psnr_test", "psnr_train", "ssim_test", "ssim_train")
+COMPETE = ("network",)
 VARIABLE = "HYPERELM_CIFAR10"  # names the place of the images
 SHOWN = 6  # images of each part in the picture grids
 _VALUES = 3072  # of an image

@@ -55,6 +55,7 @@ class Module(Protocol):
     """What the module of an experiment has."""
 
     MEASURES: tuple[str, ...]  # the first of them ranks the models, higher being better
+    COMPETE: tuple[str, ...]  # what runs that compete with each other have in common
 
     def prepare(self, settings: Settings) -> None: ...  # checks settings and adds what they refer to
     def remark(self, settings: Settings) -> str: ...  # what a user should know of a run, if anything

@@ -32,6 +32,7 @@ from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, s
 from hyperelm.metrics import prediction_gain
 
 MEASURES = ("prediction_gain",)
+COMPETE = ("n_hidden", "network")
 BATCH = 20  # networks of a unit
 VALID = 0.4  # a forecast is valid while its error is below this share of the spread of the series
 _TRIALS = 3  # networks that choose a weight scale

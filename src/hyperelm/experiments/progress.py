@@ -15,16 +15,16 @@ _EVERY = 10.0  # seconds between two lines
 
 
 class Leader:
-    """Which model most often has the best network of those with the same number and size, in the main part."""
+    """Which model most often has the best run of those that compete, which share some fields, in the main part."""
 
-    def __init__(self, measure: str) -> None:
-        self._measure = measure
-        self._best: dict[tuple[int, int], tuple[float, str]] = {}
+    def __init__(self, measure: str, shared: tuple[str, ...] = ("n_hidden", "network")) -> None:
+        self._measure, self._shared = measure, shared
+        self._best: dict[tuple[int, ...], tuple[float, str]] = {}
         self._wins: Counter[str] = Counter()
 
     def add(self, row: Row) -> None:
         # Of equals, the first by name wins, as in `winners` with the rows of a store.
-        at, mine = (row["n_hidden"], row["network"]), (-row[self._measure], row["algebra"])
+        at, mine = tuple(row[key] for key in self._shared), (-row[self._measure], row["algebra"])
         best = self._best.get(at)
         if best is None or mine < best:
             if best:
@@ -40,8 +40,8 @@ class Leader:
 
 
 class _Watch:
-    def __init__(self, measure: str, remark: str = "") -> None:
-        self._leader, self._remark = Leader(measure), remark
+    def __init__(self, leader: Leader, remark: str = "") -> None:
+        self._leader, self._remark = leader, remark
         self._total = self._count = self._before = 0
         self._started = time.monotonic()
 
@@ -98,8 +98,8 @@ class Lines(_Watch):
 class Bar(_Watch):
     """A live bar on standard error."""
 
-    def __init__(self, measure: str, remark: str = "") -> None:
-        super().__init__(measure, remark)
+    def __init__(self, leader: Leader, remark: str = "") -> None:
+        super().__init__(leader, remark)
         self._progress = Progress(
             BarColumn(),
             MofNCompleteColumn(),
@@ -128,4 +128,4 @@ def watcher(experiment: Experiment) -> _Watch:
     """A bar in a terminal, lines elsewhere."""
     module = experiment.module
     watch = Bar if sys.stderr.isatty() else Lines
-    return watch(module.MEASURES[0], module.remark(experiment.settings))
+    return watch(Leader(module.MEASURES[0], module.COMPETE), module.remark(experiment.settings))

@@ -192,7 +192,7 @@ def _connection(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
     except sqlite3.OperationalError as error:
         if "no such" in str(error):
-            raise StoreError(_damaged(path, "it was made by another program")) from None
+            raise StoreError(_damaged(path, "it does not have the tables of one")) from None
         raise StoreError(
             f"{path} could not be read or written: {error}. What it holds is safe; when that is mended, the same "
             "command goes on from there."
