@@ -40,7 +40,7 @@ def test_small_layers(algebra, bias, direct_link):
     x, W = numbers((20, 3, algebra.dim)), 0.3 * numbers((3 + bias, 5, algebra.dim), 1)
     before = x.copy()
     layer = layer_of(W, algebra, bias=bias, direct_link=direct_link)
-    H = layer(x, Team())
+    H, _ = layer(x, Team())
     expected = plain(x, W, algebra, bias=bias, direct_link=direct_link)
     assert H.shape == expected.shape == (20, layer.width, algebra.dim)
     assert_allclose(H, expected, atol=1e-12)
@@ -61,18 +61,18 @@ def test_large_layers_by_scheme(name, supports):
     for seed, kind in enumerate(["full", "imaginary", "full"] if supports == "changing" else [supports]):
         x = numbers((37, D, algebra.dim), seed)
         x[..., {"full": [], "imaginary": [0], "real": slice(1, None), "none": slice(None)}[kind]] = 0
-        assert_allclose(layer(x, team), plain(x, W, algebra, bias=True, direct_link=True), atol=1e-11)
+        assert_allclose(layer(x, team)[0], plain(x, W, algebra, bias=True, direct_link=True), atol=1e-11)
 
 
 def test_threads_and_memory_change_nothing():
     algebra = algebras.get("quaternions")
     W, x = 0.02 * numbers((1001, 60, 4), 1), numbers((130, 1000, 4))
-    serial = layer_of(W, algebra, bias=True, direct_link=False)(x, Team()).copy()
+    serial = layer_of(W, algebra, bias=True, direct_link=False)(x, Team())[0].copy()
     with ThreadPoolExecutor(3) as pool:
         team = Team(pool)
         layer = layer_of(W, algebra, bias=True, direct_link=False)
         layer(numbers((200, 1000, 4), 5), team)
-        assert_array_equal(layer(x, team), serial)
+        assert_array_equal(layer(x, team)[0], serial)
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (1000, 50)])
@@ -80,7 +80,7 @@ def test_single_precision(shape):
     D, L = shape
     algebra = algebras.get("klein4")
     x, W = numbers((20, D, 4), dtype=np.float32), (numbers((D + 1, L, 4), 1) / np.sqrt(D)).astype(np.float32)
-    H = layer_of(W, algebra, bias=True, direct_link=False)(x, Team())
+    H, _ = layer_of(W, algebra, bias=True, direct_link=False)(x, Team())
     assert H.dtype == np.float32
     assert_allclose(H, plain(x.astype(float), W.astype(float), algebra, bias=True, direct_link=False), atol=1e-5)
 
@@ -90,7 +90,7 @@ def test_callables_see_components_in_any_layout(shape):
     D, L = shape
     algebra = algebras.get("tessarines")
     x, W = numbers((20, D, 4)), numbers((D, L, 4), 1) / np.sqrt(D)
-    H = layer_of(W, algebra, bias=False, direct_link=False, activation=lambda v: np.tanh(v))(x, Team())
+    H, _ = layer_of(W, algebra, bias=False, direct_link=False, activation=lambda v: np.tanh(v))(x, Team())
     assert_allclose(H, plain(x, W, algebra, bias=False, direct_link=False), atol=1e-12)
     with pytest.raises(ValueError, match="`activation` must work on each component"):
         layer_of(W, algebra, bias=False, direct_link=False, activation=lambda v: v[:1])(x, Team())

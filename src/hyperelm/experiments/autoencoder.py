@@ -45,6 +45,7 @@ def prepare(settings: Settings) -> None:
         raise ValueError(f"--set images must be 0 for all, or how many, got {settings['images']}.")
     if len({*settings["models"]}) < len(settings["models"]):
         raise ValueError(f"--set models must be different ones, got {settings['models']}.")
+    settings["models"] = [algebras.get(name).name or name for name in settings["models"]]
     for name in settings["models"]:
         if algebras.get(name).dim not in (1, 4):
             raise ValueError(f"--set models must be real or have 4 components for 3 colours, got {name!r}.")

@@ -13,14 +13,12 @@ paper leaves open; `tuned`, every model at its own best weight scale, chosen on 
 
 from __future__ import annotations
 
-import csv
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +26,7 @@ from numpy.typing import NDArray
 from hyperelm import algebras
 from hyperelm.datasets import lorenz, sliding_windows
 from hyperelm.elm.networks import Networks
+from hyperelm.experiments import series
 from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, seed_of
 from hyperelm.metrics import prediction_gain
 
@@ -53,36 +52,69 @@ class Data(NamedTuple):
 
 def prepare(settings: Settings) -> None:
     """Check the settings, and fix what a file of positions holds."""
-    for key in ("networks", "train", "window", "few_networks", "positions", "forecast_networks"):
+    settings["models"] = [algebras.get(name).name or name for name in settings["models"]]
+    if settings["series"] != "lorenz":
+        settings["series"] = str(Path(settings["series"]).resolve())
+        settings["digest"] = series.digest(settings["series"])
+        settings["positions"] = len(series.read(settings["series"], settings["digest"]))
+        # What changes the Lorenz system says nothing about another series.
+        own = {"dt", "start"}
+        settings["sensitivity"] = [v for v in settings["sensitivity"] if not own & v.get("change", {}).keys()]
+    _check_numbers(settings)
+    _check_sensitivity(settings)
+    try:
+        positions = _positions(settings)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`start`", "--set start").replace("`dt`", "--set dt")) from None
+    if not np.ptp(positions, axis=0).any():
+        raise ValueError("--set series must vary, but all its positions are the same.")
+    channels = positions.shape[1]
+    for name in settings["models"]:
+        if algebras.get(name).dim not in (1, channels + 1):
+            raise ValueError(
+                f"--set models must be real or have {channels + 1} components for {channels} coordinates, got {name!r} "
+                f"with {algebras.get(name).dim}."
+            )
+
+
+def _check_numbers(settings: Settings) -> None:
+    for key in ("networks", "window", "few_networks", "forecast_networks"):
         if settings[key] < 1:
             raise ValueError(f"--set {key} must be at least 1, got {settings[key]}.")
     for key in ("n_hidden", "few_hidden"):
-        if not settings[key] or not all(isinstance(L, int) and L >= 1 for L in settings[key]):
+        if not settings[key] or min(settings[key]) < 1:
             raise ValueError(f"--set {key} must be whole numbers >= 1, got {settings[key]}.")
+    for key in ("weight_scale", "real_weight_scale", "lyapunov", "scales"):
+        values = settings[key] if key == "scales" else [settings[key]]
+        if not values or not all(0 < value < np.inf for value in values):
+            raise ValueError(f"--set {key} must be finite and > 0, got {settings[key]}.")
     if settings["scaling"] not in _SCALINGS:
         raise ValueError(f"--set scaling must be one of {', '.join(_SCALINGS)}, got {settings['scaling']!r}.")
-    if settings["series"] != "lorenz":
-        path = Path(settings["series"]).resolve()
-        settings["series"] = str(path)
-        settings["positions"] = len(_read(str(path)))
-        settings["digest"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        # What changes the Lorenz system says nothing about another series.
-        own = {"dt", "start"}
-        settings["sensitivity"] = [v for v in settings["sensitivity"] if not own & v["change"].keys()]
-    least = settings["train"] + settings["window"] + 2
-    if settings["train"] < settings["window"] + 10 or settings["positions"] < least:
+    # A third of the training positions chooses the weight scale.
+    least = 3 * (settings["window"] + 3)
+    if settings["train"] < least:
         raise ValueError(
-            f"--set series must have at least {least} positions, of which train={settings['train']} are for training "
-            f"(at least {settings['window'] + 10}), got {settings['positions']}."
+            f"--set train must be at least {least} with windows of {settings['window']}, got {settings['train']}."
         )
-    channels = _positions(settings).shape[1]
-    for name in settings["models"]:
-        algebra = algebras.get(name)
-        if algebra.dim not in (1, channels + 1):
-            raise ValueError(
-                f"--set models must be real or have {channels + 1} components for {channels} coordinates, got {name!r} "
-                f"with {algebra.dim}."
-            )
+    least = settings["train"] + settings["window"] + 2
+    if settings["positions"] < least:
+        raise ValueError(
+            f"--set series must have at least {least} positions, of which {settings['train']} are for training, got "
+            f"{settings['positions']}."
+        )
+
+
+def _check_sensitivity(settings: Settings) -> None:
+    for variant in settings["sensitivity"]:
+        change = variant.get("change") if isinstance(variant.get("name"), str) else None
+        if not isinstance(change, dict):
+            raise ValueError(f"--set sensitivity must have variants with a name and a change, got {variant!r}.")
+        for key, value in change.items():
+            if key not in settings or type(value) is not type(settings[key]):
+                raise ValueError(
+                    f"--set sensitivity must change settings to values of their kind, got {key}={value!r}."
+                )
+        _check_numbers(settings | change)
 
 
 def remark(settings: Settings) -> str:
@@ -262,7 +294,8 @@ def _scaled(settings: Settings) -> NDArray[np.float64]:
     positions = _positions(settings)
     if settings["scaling"] == "standard":
         part = positions[: settings["train"]]
-        return np.asarray((positions - part.mean(axis=0)) / part.std(axis=0))
+        spread = part.std(axis=0)
+        return np.asarray((positions - part.mean(axis=0)) / np.where(spread > 0, spread, 1))
     if settings["scaling"] == "none":
         return positions
     axis = 0 if settings["scaling"] == "each" else None
@@ -272,46 +305,10 @@ def _scaled(settings: Settings) -> NDArray[np.float64]:
 
 def _positions(settings: Settings) -> NDArray[np.float64]:
     if settings["series"] != "lorenz":
-        return _read(settings["series"])
+        return series.read(settings["series"], settings["digest"])
     return _lorenz(settings["positions"], settings["dt"], json.dumps(settings["start"]))
 
 
 @lru_cache(maxsize=8)
 def _lorenz(n: int, dt: float, start: str) -> NDArray[np.float64]:
     return lorenz(n, dt=dt, start=json.loads(start))
-
-
-@lru_cache(maxsize=2)
-def _read(path: str) -> NDArray[np.float64]:
-    """The positions in a CSV file, whose first line may have names."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"--set series must be 'lorenz' or a readable CSV file, got {path!r}: {error}.") from None
-    header = bool(lines) and all(_number(cell) is None for cell in lines[0])
-    rows: list[list[float]] = []
-    for number, line in enumerate(lines[header:], start=1 + header):
-        values: list[Any] = [_number(cell) for cell in line]
-        for column, value in enumerate(values, start=1):
-            if value is None or not np.isfinite(value):
-                raise ValueError(
-                    f"--set series must hold numbers without gaps, got {line[column - 1]!r} in row {number}, column "
-                    f"{column} of {path}."
-                )
-        if rows and len(values) != len(rows[0]):
-            raise ValueError(
-                f"--set series must have as many columns in every row, got {len(values)} instead of {len(rows[0])} in "
-                f"row {number} of {path}."
-            )
-        rows.append(values)
-    if not rows:
-        raise ValueError(f"--set series must have rows of numbers, but {path} has none.")
-    return np.array(rows)
-
-
-def _number(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None

@@ -1,0 +1,86 @@
+"""Series from files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hyperelm import experiments
+from hyperelm.experiments import series
+
+
+def written(tmp_path, text):
+    path = tmp_path / "series.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(path)
+
+
+def read(path):
+    return series.read(path, series.digest(path))
+
+
+@pytest.mark.parametrize(
+    "text", ["1,2\n3,4\n", "x,y\n1,2\n3,4", "\ufeffx,y\r\n1,2\r\n3,4\r\n\r\n", " 1 , 2\n3,4e0\n\n\n"]
+)
+def test_ways_to_write_a_series(tmp_path, text):
+    np.testing.assert_array_equal(read(written(tmp_path, text)), [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1\n\n2\n", "got '' in row 2, column 1"),
+        (",\n1,2\n", "got '' in row 1, column 1"),
+        ("1,1_0\n", "got '1_0' in row 1, column 2"),
+        ("1,x\n", "got 'x' in row 1, column 2"),
+        ("x,y\n1,nan\n", "got 'nan' in row 2, column 2"),
+        ("1,2\n3\n", "got 1 instead of 2 in row 2"),
+        ("x,y\n", "has none"),
+        ("", "has none"),
+    ],
+)
+def test_what_is_no_series(tmp_path, text, message):
+    with pytest.raises(ValueError, match="--set series must .*" + message):
+        read(written(tmp_path, text))
+
+
+def test_a_file_that_changes(tmp_path):
+    path = written(tmp_path, "1\n2\n")
+    before = series.digest(path)
+    assert len(series.read(path, before)) == 2
+    written(tmp_path, "1\n2\n3\n")
+    assert len(read(path)) == 3
+    series.read.cache_clear()
+    with pytest.raises(ValueError, match="must not change while it is used"):
+        series.read(path, before)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("lyapunov=0", "--set lyapunov must be finite and > 0"),
+        ("weight_scale=nan", "--set weight_scale must be finite and > 0"),
+        ("scales=[]", "--set scales must be finite and > 0"),
+        ("scales=[0.0]", "--set scales must be finite and > 0"),
+        ("window=98", "--set train must be at least 303 with windows of 98"),
+        ("start=[1.0, 2.0]", "--set start must be three finite numbers"),
+        ("dt=-1.0", "--set dt must be a number > 0"),
+        ("sensitivity=[{name = 'a'}]", "must have variants with a name and a change"),
+        ("sensitivity=[{name = 'a', change = {dt = 'u'}}]", "must change settings to values of their kind, got dt='u'"),
+        ("sensitivity=[{name = 'a', change = {nothing = 1}}]", "of their kind, got nothing=1"),
+    ],
+)
+def test_settings_of_the_lorenz_experiment(change, message):
+    with pytest.raises(ValueError, match=r"--set ") as error:
+        experiments.load("lorenz", changes=[change])
+    assert message in str(error.value)
+
+
+def test_models_have_their_catalogue_names():
+    assert experiments.load("lorenz", changes=["models=['R', 'H']"]).settings["models"] == ["real", "quaternions"]
+
+
+def test_a_constant_series(tmp_path):
+    path = written(tmp_path, 400 * "1,1,1\n")
+    with pytest.raises(ValueError, match="must vary"):
+        experiments.load("lorenz", changes=[f"series={path}"])
