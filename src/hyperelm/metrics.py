@@ -54,12 +54,15 @@ def prediction_gain(y_true: ArrayLike, y_pred: ArrayLike, *, signal: ArrayLike |
     source = truth if signal is None else _vectors(signal, "signal")
     if len(source) != len(truth):
         raise ValueError(f"`signal` must have as many positions as `y_true`, {len(truth)}, got {len(source)}.")
-    of_signal = np.linalg.norm(source, axis=1).var(ddof=1)
-    of_error = np.linalg.norm(truth - guess, axis=1).var(ddof=1)
+    of_signal, of_error = _lengths(source).var(ddof=1), _lengths(truth - guess).var(ddof=1)
     if of_error == 0:
         return float("inf")
     with np.errstate(divide="ignore"):
         return float(10 * np.log10(of_signal / of_error))
+
+
+def _lengths(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
 
 
 def _vectors(array: ArrayLike, name: str) -> NDArray[np.float64]:

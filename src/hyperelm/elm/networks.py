@@ -48,8 +48,9 @@ class Networks:
     def __init__(self, algebra: Algebra, weights: Array, activation: str | Activation = "tanh") -> None:
         self.algebra, self.weights = algebra, weights
         self._activation = activations.get(activation)
-        self._encoders = right_operator(weights[:, :-1], algebra)
-        self._biases = weights[:, -1].reshape(len(weights), -1)
+        # Φ_R(W)ᵀ, and below it the bias.
+        biases = weights[:, -1].reshape(len(weights), 1, -1)
+        self._encoders = np.concatenate([right_operator(weights[:, :-1], algebra), biases], axis=1)
         # L_s[k, j] = table[s, j, k]
         table, d = algebra.table, algebra.dim
         self._squares_to_gram = np.einsum("sjk,tik->jist", table, table).reshape(d * d, d * d)
@@ -70,11 +71,13 @@ class Networks:
     def codes(self, X: Array) -> Iterator[Array]:
         """The hidden layer (m, L d) of one network after the other, all in the same memory."""
         m, D, d = X.shape[-3:]
-        h = np.empty((m, self._biases.shape[1]))
-        for rows, encoder, bias in zip(np.broadcast_to(X, (len(self.weights), m, D, d)), self._encoders, self._biases):
-            np.matmul(rows.reshape(m, D * d), encoder, out=h)
-            h += bias
-            yield np.asarray(activations.apply(self._activation, h), dtype=np.float64)
+        rows = np.ones((*X.shape[:-2], D * d + 1))  # the input of the bias is the last
+        rows[..., :-1] = X.reshape(*X.shape[:-2], D * d)
+        # Components that are zero throughout, as the real part of a position, cost nothing.
+        used = np.flatnonzero(rows.reshape(-1, D * d + 1).any(axis=0))
+        h = np.empty((m, self._encoders.shape[2]))
+        for x, encoder in zip(np.broadcast_to(rows[..., used], (len(self.weights), m, len(used))), self._encoders):
+            yield np.asarray(activations.apply(self._activation, np.matmul(x, encoder[used], out=h)), dtype=np.float64)
 
     def with_bias(self, codes: Array) -> Array:
         """The numbers (m, L + 1, d) that the output layer sees, by components in memory."""
