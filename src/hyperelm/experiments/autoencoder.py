@@ -198,7 +198,7 @@ def _peak_memory() -> Iterator[list[int]]:
         yield peak
         return
     yield peak
-    peak.append(field("VmHWM") - before)
+    peak.append(max(field("VmHWM") - before, 0))  # the system counts pages a little late
 
 
 @lru_cache(maxsize=1)
