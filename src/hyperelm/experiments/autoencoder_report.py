@@ -80,15 +80,20 @@ def _summary(results: Results, document: dict[str, Any]) -> list[str]:
         text.append(
             "The paper's images are those of CIFAR-10: name their folder with --data to compare with its table."
         )
-    best = max((*results.main, *results.learnt), key=lambda row: row["psnr_test"])
+    allowed = max(row["parameters"] for row in results.main)
+    rivals = [row for row in (*results.main, *results.learnt) if row["parameters"] <= allowed]
+    best = max(rivals, key=lambda row: row["psnr_test"])
     text.append(
-        f"The best images come from {best['algebra']} with {_ENCODERS[best['encoder']]}: {best['psnr_test']:.2f} dB on "
-        "the test images."
+        f"The best images at this number of parameters come from {best['algebra']} with {_encoder(best)}: "
+        f"{best['psnr_test']:.2f} dB on the test images."
     )
     return text
 
 
-_ENCODERS = {"random": "random weights", "pca": "principal components in the algebra"}
+def _encoder(row: Row) -> str:
+    if row["encoder"] == "random":
+        return "random weights"
+    return "principal components" if algebras.get(row["algebra"]).dim == 1 else "principal components in the algebra"
 
 
 # ---------------------------------------------------------------------- claims
@@ -241,19 +246,22 @@ def _cost_section(results: Results) -> Section:
     paper = results.paper
     groups = by(results.main, "algebra")
     real = results.seconds.get("real")
+
+    def paper_ratio(name: str) -> float:
+        return 1.0 if algebras.get(name).dim == 1 else float(paper["hypercomplex_seconds"] / paper["real_seconds"])
+
     rows = []
     for name in results.models:
         peaks = [row["train_peak_bytes"] for row in groups[(name,)] if row["train_peak_bytes"] is not None]
         ratio = f"{results.seconds[name] / real:.2f}" if real else ""
-        paper_ratio = 1.0 if algebras.get(name).dim == 1 else paper["hypercomplex_seconds"] / paper["real_seconds"]
         memory = f"{np.mean(peaks) / 2**20:.0f}" if peaks else "not known"
-        rows.append([name, f"{results.seconds[name]:.2f}", ratio, f"{paper_ratio:.0f}", memory])
+        rows.append([name, f"{results.seconds[name]:.2f}", ratio, f"{paper_ratio(name):.0f}", memory])
     header = ["model", "seconds", "ratio to real", "ratio in the paper", "memory beyond the data (MiB)"]
     text = ["Training alone, on one thread. Only the ratios mean something on another machine."]
     if real:
         total = sum(results.seconds.values()) / real
         count = len(results.models)
-        papers = sum(float(row[3]) for row in rows)
+        papers = sum(map(paper_ratio, results.models))
         text.append(
             f"All {count} models take {total:.1f} times as long as the real one alone; in the paper {papers:.0f} times."
         )
@@ -261,14 +269,11 @@ def _cost_section(results: Results) -> Section:
 
 
 def _comparison_section(results: Results) -> Section:
-    def line(row: Row, encoder: str) -> list[str]:
+    def line(row: Row) -> list[str]:
         numbers = [f"{row['psnr_train']:.2f}", f"{row['psnr_test']:.2f}"]
-        return [row["algebra"], encoder, f"{row['code']:,}", f"{row['parameters']:,}", *numbers]
+        return [row["algebra"], _encoder(row), f"{row['code']:,}", f"{row['parameters']:,}", *numbers]
 
-    lines = [line(row, "random weights") for row in results.main if row["network"] == 0]
-    for row in results.learnt:
-        plain = algebras.get(row["algebra"]).dim == 1
-        lines.append(line(row, "principal components" if plain else "principal components in the algebra"))
+    lines = [line(row) for row in (*results.main, *results.learnt) if row["network"] == 0]
     lines.sort(key=lambda cells: -float(cells[-1]))
     return Section(
         "What to compare it with",

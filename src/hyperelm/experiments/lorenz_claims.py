@@ -23,7 +23,7 @@ def _first(results: Results, paper: dict[str, Any]) -> tuple[str, str]:
         found = f"{_with_shares(wins, [first])} cannot be told apart from {_with_shares(wins, wins.rivals(first))}."
         return "depends", found
     found = f"It comes first, clearly ahead of the second: {_with_shares(wins, wins.order[:2])}."
-    return "reproduced", _unless_overturned(results, found)[1]
+    return _unless_overturned(results, found)
 
 
 def _followers(results: Results, paper: dict[str, Any]) -> tuple[str, str]:
