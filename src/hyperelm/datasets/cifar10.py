@@ -134,7 +134,7 @@ class _Type:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         order = state[1] if isinstance(state[1], str) else str(state[1], "ascii")
-        self.dtype = self.dtype.newbyteorder(order)  # type: ignore[arg-type]
+        self.dtype = self.dtype.newbyteorder(order)  # type: ignore[arg-type]  # a letter from the file; NumPy checks it
 
 
 class _Array:
