@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm.experiments.definition import Row
-from hyperelm.experiments.statistics import bootstrap_shares, can_tell_apart, interval, shares, winners
+from hyperelm.experiments.statistics import DRAWS, bootstrap_shares, can_tell_apart, interval, shares, winners
 
 # With fewer, winning all of them has a chance of 2 · 2⁻⁵ = 6 % for either of two equal models.
 _LEAST = 6
-_DRAWS = 4000
 
 
 class Ranking:
@@ -47,7 +46,7 @@ class Ranking:
         competitions = sorted({key[1:] for key in found})
         table = np.array([[found[(name, *at)] for name in models] for at in competitions])
         n = len(table)
-        drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=_DRAWS)
+        drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=DRAWS)
         return cls(models, table.mean(axis=0), drawn @ table / n, n)
 
     def value(self, name: str) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hyperelm.experiments.definition import Row
 
-_DRAWS = 4000
+DRAWS = 4000
 _LEVEL = 0.95
 
 
@@ -35,7 +35,7 @@ def shares(won: Sequence[str], models: Sequence[str]) -> NDArray[np.float64]:
 
 def bootstrap_shares(won: Sequence[str], models: Sequence[str], seed: int = 0) -> NDArray[np.float64]:
     """Shares of wins in bootstrap samples, (draws, models)."""
-    drawn = np.random.default_rng(seed).multinomial(len(won), shares(won, models), size=_DRAWS)
+    drawn = np.random.default_rng(seed).multinomial(len(won), shares(won, models), size=DRAWS)
     return np.asarray(drawn / len(won))
 
 
@@ -61,5 +61,5 @@ def by(rows: Sequence[Row], *keys: str) -> dict[tuple[object, ...], list[Row]]:
 def bootstrap_mean(values: Sequence[float], seed: int = 0) -> NDArray[np.float64]:
     """The 95 % interval of a mean."""
     array = np.asarray(values)
-    chosen = np.random.default_rng(seed).integers(len(array), size=(_DRAWS // 4, len(array)))
+    chosen = np.random.default_rng(seed).integers(len(array), size=(DRAWS // 4, len(array)))
     return interval(array[chosen].mean(axis=1))
