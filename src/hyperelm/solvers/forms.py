@@ -107,12 +107,14 @@ def _forms(block: Block) -> BlockForms:
     signs: list[float] = []
     for sign in (1.0, -1.0):
         part = (C + sign * C.swapaxes(2, 3)) / 2
-        basis, pivots = _echelon(np.concatenate([part.real, part.imag]).reshape(-1, part[0, 0].size))
-        forms.extend(basis.reshape(-1, *part.shape[2:]))
+        rows = np.concatenate([part.real, part.imag])
+        basis, pivots = _echelon(rows.reshape(len(rows) * block.size, part[0, 0].size))
+        forms.extend(basis.reshape(len(pivots), *part.shape[2:]))
         # The basis is 1 at its own pivot and 0 at the others, so coordinates can be read off there.
-        entries.extend(part.reshape(*part.shape[:2], -1)[:, :, pivots].transpose(2, 0, 1))
+        entries.extend(part.reshape(*part.shape[:2], part[0, 0].size)[:, :, pivots].transpose(2, 0, 1))
         signs += [sign] * len(pivots)
-    return BlockForms(components, np.array(forms).reshape(-1, *C.shape[2:]), np.array(signs), np.array(entries))
+    shape = (len(forms), *C.shape[2:])
+    return BlockForms(components, np.array(forms).reshape(shape), np.array(signs), np.array(entries))
 
 
 def _independent_components(block: Block) -> Matrix:
@@ -176,14 +178,15 @@ def _sums_of_entries(block: Block) -> Iterator[list[Pair]]:
 
 def _spanned(of_block: BlockForms, planes: Matrix, sums: Sums) -> Matrix:
     """The coordinates (F, sums) of the forms in what the sums give."""
-    given = np.stack([sum(c * np.outer(planes[:, a], planes[:, b]) for a, b, c in pairs) for pairs in sums])
+    given = np.zeros((len(sums), *of_block.forms.shape[1:]))
+    for total, pairs in zip(given, sums):
+        total += sum(c * np.outer(planes[:, a], planes[:, b]) for a, b, c in pairs)
     coordinates = np.zeros((len(of_block.forms), len(sums)))
     for sign in (1.0, -1.0):
         wanted = of_block.signs == sign
-        parts = ((given + sign * given.swapaxes(1, 2)) / 2).reshape(len(sums), -1).T
-        targets = of_block.forms[wanted].reshape(-1, parts.shape[0]).T
-        solution = np.linalg.lstsq(parts, targets, rcond=1e-10)[0]
-        coordinates[wanted] = solution.T
+        parts = ((given + sign * given.swapaxes(1, 2)) / 2).reshape(len(sums), given[0].size if sums else 0).T
+        targets = of_block.forms[wanted].reshape(np.count_nonzero(wanted), len(parts)).T
+        coordinates[wanted] = np.linalg.lstsq(parts, targets, rcond=1e-10)[0].T
     coordinates[np.abs(coordinates) < 1e-14] = 0
     return coordinates
 
@@ -204,10 +207,14 @@ def _searched(of_block: BlockForms) -> tuple[Matrix, Sums] | None:
     for products, squares in sorted(counts, key=lambda count: 2 * count[0] + count[1]):
         planes = _planes_spanning(of_block, products, squares)
         if planes is not None:
-            pairs = [(t, products + t, 1.0) for t in range(products)]
-            pairs += [(2 * products + t, 2 * products + t, 1.0) for t in range(squares)]
-            return planes, [[pair] for pair in pairs]
+            return planes, _found_sums(products, squares)
     return None
+
+
+def _found_sums(products: int, squares: int) -> Sums:
+    """Of planes in the order left factors, right factors, squares."""
+    first = 2 * products
+    return [[(t, products + t, 1.0)] for t in range(products)] + [[(first + t, first + t, 1.0)] for t in range(squares)]
 
 
 def _planes_spanning(of_block: BlockForms, products: int, squares: int) -> Matrix | None:
@@ -222,16 +229,14 @@ def _planes_spanning(of_block: BlockForms, products: int, squares: int) -> Matri
             if best is None and seed >= 2:
                 return None
             continue
-        sums: Sums = [[(t, products + t, 1.0)] for t in range(products)]
-        sums += [[(2 * products + t, 2 * products + t, 1.0)] for t in range(squares)]
-        size = float(np.abs(_spanned(of_block, planes, sums)).sum(axis=1).max())
+        size = float(np.abs(_spanned(of_block, planes, _found_sums(products, squares))).sum(axis=1).max())
         if size < growth:
             best, growth = planes, size
     return best
 
 
 def _levenberg_marquardt(of_block: BlockForms, products: int, squares: int, rng: np.random.Generator) -> Matrix | None:
-    """Planes a, b, e and coefficients x that make Σ_t x_t (a_t b_t ± b_t a_t)/2 + Σ_u x_u e_u e_u equal to the forms."""
+    """Planes a, b, e with coefficients x: Σ_t x_t (a_t b_tᵀ ± b_t a_tᵀ)/2 + Σ_u x_u e_u e_uᵀ are the forms; or None."""
     F, p = of_block.forms.shape[:2]
     T = products + squares
     planes = rng.standard_normal((p, 2 * products + squares)) / np.sqrt(p)
