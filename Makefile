@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 # One BLAS thread a test process: the processes already use every core.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test test-slow check format bench test-oldest wheel clean
+.PHONY: demo test test-slow check format docs bench test-oldest wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hyperelm run lorenz
 
 test: $(VENV)/.test
-	$(TEST_ENV) $(BIN)/python -m pytest -n auto -m "not slow"
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto -m "not slow and not site"
 
 # What takes minutes, such as the paper's table on the images that HYPERELM_CIFAR10 names.
 test-slow: $(VENV)/.test
@@ -26,6 +26,12 @@ format: $(VENV)/.check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The site in docs/_build/html, with warnings as errors, and then looked at in a browser.
+docs: $(VENV)/.docs
+	$(TEST_ENV) $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d docs/_build/doctrees docs docs/_build/html
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto -m site tests/test_site.py
+	@echo "The site: docs/_build/html/index.html"
+
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/matmul.py
 	$(BIN)/python benchmarks/training.py --json benchmarks/training.json
@@ -36,7 +42,7 @@ test-oldest:
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(PYTHON) tools/oldest.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[test]'
-	$(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto -m "not slow"
+	$(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto -m "not slow and not site"
 
 # The wheel, imported where neither the sources nor any extra are.
 wheel: $(VENV)/.check
@@ -58,9 +64,13 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[test]'
 	touch $@
 
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[docs,test]'
+	touch $@
+
 $(VENV)/.check: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[cli,check]'
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist build results-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-wheel dist build docs/_build docs/api docs/gallery results-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

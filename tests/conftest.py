@@ -5,6 +5,8 @@ from hypothesis import settings
 
 from hyperelm import Algebra, algebras
 
+pytest_plugins = ["browser"]
+
 # Derandomised, so that a run on one machine says the same on another; no deadline on shared machines.
 settings.register_profile("hyperelm", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("hyperelm")

@@ -125,7 +125,7 @@ class Algebra:
     # ------------------------------------------------------------------ arithmetic
 
     def multiply(self, x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """The products xy of numbers, shape (..., d), broadcast over the leading axes.
+        """The products xy of numbers x and y, of shape (..., d), broadcast over the leading axes.
 
         Examples
         --------
@@ -139,7 +139,7 @@ class Algebra:
         return product
 
     def conjugate(self, x: ArrayLike) -> FloatArray:
-        """x with every component but the first negated, shape (..., d); for Clifford algebras too."""
+        """The conjugate of x, of shape (..., d): every component but the first negated; for Clifford algebras too."""
         x = as_hypercomplex(x, self, "x")
         signs = np.full(self.dim, -1, dtype=x.dtype)
         signs[0] = 1
@@ -147,7 +147,7 @@ class Algebra:
         return conjugate
 
     def norm(self, x: ArrayLike) -> FloatArray:
-        """The absolute value |x|, the Euclidean norm of the components: (..., d) -> (...)."""
+        """The absolute value of x, the Euclidean norm of the components: (..., d) -> (...)."""
         norm: FloatArray = np.linalg.norm(as_hypercomplex(x, self, "x"), axis=-1)
         return norm
 
@@ -220,7 +220,7 @@ class Algebra:
 
     @cached_property
     def is_normed(self) -> bool:
-        """Whether |xy| = |x||y|, that is Φ_L(x)ᵀΦ_L(y) + Φ_L(y)ᵀΦ_L(x) = 2⟨x, y⟩."""
+        """Whether ``|xy| = |x||y|``, that is Φ_L(x)ᵀΦ_L(y) + Φ_L(y)ᵀΦ_L(x) = 2⟨x, y⟩."""
         products = np.einsum("ijk,lmk->iljm", self.table, self.table, optimize=True)
         identity = np.eye(self.dim)
         return self._vanishes(products + products.swapaxes(0, 1) - 2 * np.multiply.outer(identity, identity))
@@ -258,13 +258,13 @@ class Algebra:
     # ------------------------------------------------------------------ constructions
 
     def tensor(self, other: Algebra) -> Algebra:
-        """The tensor product: unit (i, j) is number i * other.dim + j."""
+        """The tensor product with another algebra: unit (i, j) is number ``i * other.dim + j``."""
         dim = self.dim * other.dim
         table = np.einsum("ijk,lmn->iljmkn", self.table, other.table).reshape(dim, dim, dim)
         return Algebra(table, name=_joined(self, other, "⊗"), units=_tensor_units(self.units, other.units))
 
     def direct_sum(self, other: Algebra) -> Algebra:
-        """The direct sum, whose numbers are pairs (x, y) multiplied part by part."""
+        """The direct sum with an `other` algebra, whose numbers are pairs (x, y) multiplied part by part."""
         dim, split = self.dim + other.dim, self.dim
         table = np.zeros((dim, dim, dim))
         table[:split, :split, :split] = self.table

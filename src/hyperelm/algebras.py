@@ -40,7 +40,11 @@ def get(name: str | Algebra) -> Algebra:
     name : str or Algebra
         A name of the catalogue (see `names`), a common alias ("H", "coquaternions", "bicomplex", …), a
         Cayley-Dickson algebra "R[g1,...,gn]" or a Clifford algebra "Cl(p,q)" or "Cl(p,q,r)". Upper and lower
-        case, spaces and hyphens do not matter. An `Algebra` is returned as it is.
+        case, spaces and hyphens do not matter. An `hyperelm.Algebra` is returned as it is.
+
+    Returns
+    -------
+    Algebra
 
     Examples
     --------
@@ -69,6 +73,10 @@ def get(name: str | Algebra) -> Algebra:
 def names() -> list[str]:
     """The names of the catalogue.
 
+    Returns
+    -------
+    list of str
+
     Examples
     --------
     >>> from hyperelm import algebras
@@ -79,7 +87,18 @@ def names() -> list[str]:
 
 
 def cayley_dickson(*gammas: float) -> Algebra:
-    """The generalised Cayley-Dickson algebra R[γ₁, …, γₙ] of dimension 2ⁿ, the last parameter outermost.
+    """The generalised Cayley-Dickson algebra R[γ₁, …, γₙ] of dimension 2ⁿ.
+
+    Every parameter doubles the algebra, the last one outermost, by (a, b)(c, d) = (ac + γ d*b, da + bc*).
+
+    Parameters
+    ----------
+    *gammas : float
+        The parameters γ₁, …, γₙ; none gives the real numbers.
+
+    Returns
+    -------
+    Algebra
 
     Examples
     --------
@@ -100,6 +119,15 @@ def clifford(p: int, q: int, r: int = 0) -> Algebra:
     """The Clifford algebra Cl(p, q, r): p generators square to +1, then q to -1, then r to 0.
 
     Its units are the blades in graded order: 1, e1, e2, …, e12, e13, …
+
+    Parameters
+    ----------
+    p, q, r : int
+        How many generators square to +1, -1 and 0; the dimension is 2 to the power of their sum.
+
+    Returns
+    -------
+    Algebra
 
     Examples
     --------

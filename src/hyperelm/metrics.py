@@ -118,6 +118,15 @@ def ssim(images: ArrayLike, others: ArrayLike, *, data_range: float = 255.0, lum
     Returns
     -------
     array of shape (n,)
+        1 where two images are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyperelm.metrics import ssim
+    >>> image = np.arange(192.0).reshape(1, 8, 8, 3)
+    >>> ssim(image, image), ssim(image, image + 20).round(2)
+    (array([1.]), array([0.98]))
     """
     a, b = _alike(images, others)
     if a.ndim != 4 or min(a.shape[1:3]) < _WINDOW:

@@ -41,7 +41,8 @@ def pack(
 
     Parameters
     ----------
-    X : array of shape (n, p), or images of shape (n, ..., channels), or (n, channels, ...) if `planar`
+    X : array of shape (n, p), (n, ..., channels) or (n, channels, ...)
+        A table; or images, the last form if `planar`.
     algebra : Algebra or str
     channels : int, optional
         Columns that make one number; by default as many as `into` has room for.
@@ -97,7 +98,18 @@ def unpack(
     planar: bool = False,
     into: str = "imaginary",
 ) -> FloatArray:
-    """The inverse of `pack`, (n, features, d) -> (n, features * channels); padding is kept.
+    """The inverse of `pack`; padding is kept.
+
+    Parameters
+    ----------
+    Z : array of shape (n, features, d)
+    algebra : Algebra or str
+    channels, planar, into
+        As for `pack`.
+
+    Returns
+    -------
+    array of shape (n, features * channels)
 
     Examples
     --------

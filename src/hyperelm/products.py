@@ -30,7 +30,15 @@ METHODS = ("auto", "left", "right", "blocks")
 
 
 def to_real(A: ArrayLike) -> FloatArray:
-    """φ(A): the components of every number below each other, (..., M, N, d) -> (..., M d, N).
+    """φ(A): the components of every number below each other (section 3 of the paper).
+
+    Parameters
+    ----------
+    A : array of shape (..., M, N, d)
+
+    Returns
+    -------
+    array of shape (..., M d, N)
 
     Examples
     --------
@@ -50,7 +58,24 @@ def to_real(A: ArrayLike) -> FloatArray:
 
 
 def from_real(R: ArrayLike, algebra: Algebra) -> FloatArray:
-    """φ⁻¹(R): the inverse of `to_real`, (..., M d, N) -> (..., M, N, d)."""
+    """φ⁻¹(R): the inverse of `to_real`.
+
+    Parameters
+    ----------
+    R : array of shape (..., M d, N)
+    algebra : Algebra
+
+    Returns
+    -------
+    array of shape (..., M, N, d)
+
+    Examples
+    --------
+    >>> from hyperelm import algebras, linalg
+    >>> linalg.from_real([[1, 2], [3, 4]], algebras.get("complex"))
+    array([[[1., 3.],
+            [2., 4.]]])
+    """
     R = as_real(R, "R")
     if R.ndim < 2 or R.shape[-2] % algebra.dim:
         raise ValueError(
@@ -62,7 +87,16 @@ def from_real(R: ArrayLike, algebra: Algebra) -> FloatArray:
 
 
 def left_matrix(A: ArrayLike, algebra: Algebra) -> FloatArray:
-    """Φ_L(A): every number replaced by its matrix of left multiplication, (..., M, L, d) -> (..., d M, d L).
+    """Φ_L(A): every number replaced by its matrix of left multiplication, so that φ(AB) = Φ_L(A) φ(B).
+
+    Parameters
+    ----------
+    A : array of shape (..., M, L, d)
+    algebra : Algebra
+
+    Returns
+    -------
+    array of shape (..., d M, d L)
 
     Examples
     --------
@@ -77,7 +111,24 @@ def left_matrix(A: ArrayLike, algebra: Algebra) -> FloatArray:
 
 
 def right_matrix(B: ArrayLike, algebra: Algebra) -> FloatArray:
-    """Φ_R(B): every number of Bᵀ replaced by its matrix of right multiplication, (..., L, N, d) -> (..., d N, d L)."""
+    """Φ_R(B): every number of Bᵀ replaced by its matrix of right multiplication, so that φ((AB)ᵀ) = Φ_R(B) φ(Aᵀ).
+
+    Parameters
+    ----------
+    B : array of shape (..., L, N, d)
+    algebra : Algebra
+
+    Returns
+    -------
+    array of shape (..., d N, d L)
+
+    Examples
+    --------
+    >>> from hyperelm import algebras, linalg
+    >>> linalg.right_matrix([[[3.0, 4.0]]], algebras.get("hyperbolic"))
+    array([[3., 4.],
+           [4., 3.]])
+    """
     B = as_hypercomplex(B, algebra, "B", axes=2)
     return _spread(B.swapaxes(-2, -3), algebra.table.swapaxes(0, 1), rows_last=False)
 
@@ -88,7 +139,22 @@ def right_operator(B: FloatArray, algebra: Algebra) -> FloatArray:
 
 
 def norm(A: ArrayLike) -> Any:
-    """The Frobenius norm of hypercomplex matrices, (..., M, N, d) -> (...)."""
+    """The Frobenius norm of hypercomplex matrices: the root of the sum of the squares of all components.
+
+    Parameters
+    ----------
+    A : array of shape (..., M, N, d)
+
+    Returns
+    -------
+    float, or array of shape (...)
+
+    Examples
+    --------
+    >>> from hyperelm import linalg
+    >>> float(linalg.norm([[[3.0, 0.0], [0.0, 4.0]]]))
+    5.0
+    """
     A = as_real(A, "A")
     if A.ndim < 3:
         raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {A.shape}.")
@@ -96,7 +162,7 @@ def norm(A: ArrayLike) -> Any:
 
 
 def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto") -> FloatArray:
-    """The matrix product AB over an algebra.
+    """The matrix product AB over an algebra, (AB)_mn = Σ_l A_ml B_ln.
 
     Parameters
     ----------

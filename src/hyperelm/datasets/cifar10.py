@@ -43,6 +43,17 @@ def load_cifar10(path: str | Path, split: str = "train") -> tuple[Images, NDArra
     -------
     images : array of shape (n, 32, 32, 3), of bytes
     labels : array of shape (n,), of bytes
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from hyperelm.datasets import load_cifar10
+    >>> with TemporaryDirectory() as folder:  # a file with one black image of class 0
+    ...     written = Path(folder, "test_batch.bin").write_bytes(bytes(1 + 3072))
+    ...     images, labels = load_cifar10(folder, "test")
+    >>> images.shape, labels
+    ((1, 32, 32, 3), array([0], dtype=uint8))
     """
     if split not in _SPLITS:
         raise ValueError(f"`split` must be one of {', '.join(map(repr, _SPLITS))}, got {split!r}.")

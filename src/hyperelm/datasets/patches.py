@@ -30,6 +30,12 @@ def sample_patches(
     Returns
     -------
     array of shape (n, size, size, 3), of bytes
+
+    Examples
+    --------
+    >>> from hyperelm.datasets import sample_patches
+    >>> sample_patches(10, size=8).shape
+    (10, 8, 8, 3)
     """
     if split not in ("train", "test"):
         raise ValueError(f"`split` must be 'train' or 'test', got {split!r}.")

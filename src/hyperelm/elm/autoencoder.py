@@ -137,7 +137,17 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ELMAutoencoder:
-        """Go on with more rows. The first call fixes the encoder and its scale."""
+        """Go on with more rows. The first call fixes the encoder and its scale.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
         first = not self.__sklearn_is_fitted__()
         if first:
             self._check_parameters()
@@ -151,7 +161,16 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The codes, (n, n_hidden * d), or (n, n_hidden, d) for input of three axes."""
+        """The codes.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of shape (n, n_hidden * d), or (n, n_hidden, d) for input of three axes
+        """
         X = self._checked_for_prediction(X)
         codes = np.empty((len(X), self._encoder.shape[1]), dtype=self._encoder.dtype)
         for rows in row_blocks(len(X), self.chunk_size or 4096):
@@ -159,7 +178,17 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         return codes if self._input.ndim == 2 else codes.reshape(len(X), *self.hidden_weights_.shape[1:])
 
     def inverse_transform(self, X: Any) -> FloatArray:
-        """The decoder: from codes to the form of the input."""
+        """The decoder: from codes to the form of the input.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_hidden * d) or (n, n_hidden, d)
+            Codes.
+
+        Returns
+        -------
+        array of shape (n, columns) or (n, features, d)
+        """
         check_is_fitted(self)
         codes = check_array(X, dtype=self._decoder.dtype, allow_nd=True, input_name="X", estimator=self)
         codes = codes.reshape(len(codes), -1)
@@ -168,12 +197,32 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         return self._decode(codes).reshape(self._input.shape(len(codes)))
 
     def reconstruct(self, X: Any) -> FloatArray:
-        """What the decoder makes of the codes of X."""
+        """What the decoder makes of the codes of X.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of the shape of X
+        """
         X = self._checked_for_prediction(X)
         return self._outputs(X).reshape(self._input.shape(len(X)))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of the variance of X that the reconstruction explains, R²."""
+        """The share of the variance of X that the reconstruction explains, R².
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+        y : ignored
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
         X = self._checked_for_prediction(X)
         flat = np.asarray(X).reshape(len(X), -1)
         weighting = "variance_weighted"

@@ -136,7 +136,19 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ELMClassifier:
-        """Go on with more rows; the first call needs all `classes`, and fixes the hidden layer and its scale."""
+        """Go on with more rows. The first call fixes the hidden layer and its scale.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array of shape (n_classes,)
+            All labels there will be; needed in the first call.
+
+        Returns
+        -------
+        self
+        """
         first = not self.__sklearn_is_fitted__()
         if first:
             self._check_parameters()
@@ -159,21 +171,48 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """The outputs of the network, (n, n_classes); for two classes their difference, (n,)."""
+        """The outputs of the network.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of shape (n, n_classes), or (n,)
+            For two classes their difference.
+        """
         scores = self._outputs(self._checked_for_prediction(X))
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability vector nearest to the outputs, (n, n_classes).
+        """The probability vector nearest to the outputs.
 
         Least squares on indicators estimates the probabilities of the classes, but its outputs may be negative or
         not sum to one; they are projected onto the vectors that do neither. They are not calibrated: see
         `sklearn.calibration.CalibratedClassifierCV`.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of shape (n, n_classes)
         """
         return _nearest_probabilities(self._outputs(self._checked_for_prediction(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest output, (n,)."""
+        """The class with the largest output.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
         scores = self._outputs(self._checked_for_prediction(X))
         return self.classes_[np.argmax(scores, axis=1)]
 

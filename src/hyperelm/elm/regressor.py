@@ -80,7 +80,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
         Parameters
         ----------
         X : array of shape (n, columns) or (n, features, d)
-            A table, packed as `packing` says, or hypercomplex numbers, taken as they are.
+            A table, packed as ``packing`` says, or hypercomplex numbers, taken as they are.
         y : array of shape (n,), (n, columns) or (n, N, d)
             One value a row, which stands in the real part; a table, packed like the input; or numbers.
         sample_weight : array of shape (n,), optional
@@ -95,7 +95,17 @@ class ELMRegressor(RegressorMixin, BaseELM):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
-        """Go on with more rows; arguments as in `fit`. The first call fixes the hidden layer and its scale."""
+        """Go on with more rows. The first call fixes the hidden layer and its scale.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
         first = not self.__sklearn_is_fitted__()
         if first:
             self._check_parameters()
@@ -104,7 +114,17 @@ class ELMRegressor(RegressorMixin, BaseELM):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """The network's output, in the shape of the y that it was fitted to."""
+        """The network's output.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of shape (n,), (n, columns) or (n, N, d)
+            As the targets were that it was fitted to.
+        """
         X = self._checked_for_prediction(X)
         return self._outputs(X).reshape(self._output.shape(len(X)))
 

@@ -1,8 +1,8 @@
 """The paper's experiments: repeatable, resumable, reported.
 
 An experiment is a TOML file (settings, what the paper left unsaid, the paper's claims) and a module that turns a unit
-of work into rows of results (`definition`). The runner executes the units that a store does not hold yet (`runner`,
-`store`); the report reads the store alone (`report`).
+of work into rows of results (``definition``). The runner executes the units that a store does not hold yet (``runner``,
+``store``); the report reads the store alone (``report``).
 """
 
 from hyperelm.experiments.definition import MAIN, Experiment, Row, Unit, load, names

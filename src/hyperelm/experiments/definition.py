@@ -25,7 +25,22 @@ MAIN = "main"  # the part of an experiment that is the paper's own sweep
 
 @dataclass(frozen=True)
 class Unit:
-    """The runs that are done, and stored, together: `count` networks of one model, from number `first` on."""
+    """The runs that are done, and stored, together: `count` networks of one model, from number `first` on.
+
+    Parameters
+    ----------
+    part, variant : str
+        The table that the runs belong to ("main" is the paper's sweep), and which version of it.
+    algebra : str
+    n_hidden : int
+    first, count : int
+
+    Examples
+    --------
+    >>> from hyperelm.experiments import Unit
+    >>> Unit("main", "", "klein4", 11, 0, 3).key
+    'main//klein4/11/0+3'
+    """
 
     part: str
     variant: str
@@ -36,10 +51,12 @@ class Unit:
 
     @property
     def key(self) -> str:
+        """What the store calls it."""
         return f"{self.part}/{self.variant}/{self.algebra}/{self.n_hidden}/{self.first}+{self.count}"
 
     @property
     def networks(self) -> range:
+        """The numbers of its networks."""
         return range(self.first, self.first + self.count)
 
 
@@ -65,7 +82,23 @@ class Module(Protocol):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named experiment with its settings, as the TOML file has them and the command line changes them."""
+    """A named experiment with its settings, as the TOML file has them and the command line changes them.
+
+    Parameters
+    ----------
+    name : str
+    settings : dict
+        What the runs use.
+    document : dict
+        The whole TOML file: defaults, what the paper leaves unsaid, its numbers and its claims.
+
+    Examples
+    --------
+    >>> from hyperelm.experiments import load
+    >>> experiment = load("lorenz", quick=True)
+    >>> experiment.settings["window"], experiment.document["source"]
+    (3, 'section 5.2')
+    """
 
     name: str
     settings: Settings
@@ -73,10 +106,12 @@ class Experiment:
 
     @property
     def module(self) -> Module:
+        """The module that prepares the settings, divides the work and does it."""
         module: Any = import_module(f"hyperelm.experiments.{self.name}")
         return module
 
     def units(self) -> list[Unit]:
+        """All of the work, in pieces that are stored as a whole."""
         units = self.module.units(self.settings)
         key, times = Counter(unit.key for unit in units).most_common(1)[0] if units else ("", 0)
         if times != 1:
@@ -85,13 +120,46 @@ class Experiment:
 
 
 def names() -> list[str]:
-    """The experiments there are."""
+    """The experiments there are.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from hyperelm import experiments
+    >>> "lorenz" in experiments.names()
+    True
+    """
     files = resources.files("hyperelm.experiments").iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
 def load(name: str, *, quick: bool = False, seed: int | None = None, changes: Sequence[str] = ()) -> Experiment:
-    """An experiment with its settings; `changes` are of the form "key=value", values being written as in TOML."""
+    """An experiment with its settings.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+    quick : bool
+        A small version, for a first look.
+    seed : int, optional
+        Another seed than the file has.
+    changes : sequence of str
+        Of the form "key=value", values being written as in TOML.
+
+    Returns
+    -------
+    Experiment
+
+    Examples
+    --------
+    >>> from hyperelm import experiments
+    >>> experiments.load("lorenz", changes=["networks=5"]).settings["networks"]
+    5
+    """
     if name not in names():
         raise ValueError(f"NAME must be one of {', '.join(names())}, got {name!r}.{_near(name, names())}")
     text = resources.files("hyperelm.experiments").joinpath(f"{name}.toml").read_text(encoding="utf-8")

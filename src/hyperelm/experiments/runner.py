@@ -34,6 +34,27 @@ def run(experiment: Experiment, directory: Path, *, jobs: int = -1, watch: Watch
     """Do all runs that `directory` does not hold, and keep them there.
 
     It may end at any moment: the same call goes on from there, to the same results.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    directory : Path
+    jobs : int
+        Processes; -1 takes all cores.
+    watch : object with the methods `begin` and `advance`, optional
+        Is told of every unit that is done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from hyperelm.experiments import Store, load, run
+    >>> few = ["models=['klein4']", "n_hidden=[11]", "networks=2", "few_hidden=[11]", "few_networks=1"]
+    >>> with TemporaryDirectory() as folder:
+    ...     run(load("lorenz", quick=True, changes=few), Path(folder), jobs=1)
+    ...     with Store.open(Path(folder)) as store:
+    ...         len(store.rows())
+    2
     """
     units = experiment.units()
     with Store.running(directory, experiment) as store:

@@ -41,11 +41,44 @@ KEYS = ("part", "variant", "algebra", "n_hidden", "network", "seed")
 
 
 class StoreError(Exception):
-    """What is wrong with a directory of results, for its user."""
+    """What is wrong with a directory of results, for its user.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from hyperelm.experiments import Store
+    >>> with Store.open(Path("nowhere")) as store:
+    ...     pass
+    Traceback (most recent call last):
+    hyperelm.experiments.store.StoreError: DIR must be a directory with results, but ... does not exist.
+    """
 
 
 class Store:
-    """The results in a directory."""
+    """The results in a directory; `Store.open` and `Store.running` give one.
+
+    Parameters
+    ----------
+    directory : Path
+    connection : sqlite3.Connection
+
+    Attributes
+    ----------
+    name : str
+        The experiment that they are of.
+    settings : dict
+        Its settings.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from hyperelm.experiments import Store, load
+    >>> with TemporaryDirectory() as folder:
+    ...     with Store.running(Path(folder), load("lorenz")) as store:
+    ...         store.name, store.rows()
+    ('lorenz', [])
+    """
 
     def __init__(self, directory: Path, connection: sqlite3.Connection) -> None:
         self.directory, self._connection = directory, connection
@@ -70,7 +103,7 @@ class Store:
     @classmethod
     @contextmanager
     def running(cls, directory: Path, experiment: Experiment) -> Iterator[Store]:
-        """The results of a directory, to add to: made if there are none, refused if they are of something else."""
+        """The results of a directory, to add to: made if there are none, refused if not of this `experiment`."""
         path = directory / FILE
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -119,7 +152,7 @@ class Store:
             _insert(self._connection, "sessions", started, json.dumps(versions), json.dumps(machine))
 
     def add(self, unit: Unit, result: Result) -> None:
-        """Keep a unit's results, all or nothing."""
+        """Keep the result of a unit, all or nothing."""
         with self._connection:
             for row in result.rows:
                 keys = [row.get(key, getattr(unit, key, None)) for key in KEYS]
@@ -149,10 +182,12 @@ class Store:
         return [dict(zip(KEYS, keys)) | json.loads(fields) for *keys, fields in found]
 
     def array(self, name: str) -> NDArray[Any] | None:
+        """The array called `name`, if there is one."""
         found = next(self._select("arrays", "where name = ?", (name,)), None)
         return None if found is None else np.load(io.BytesIO(found[1]), allow_pickle=False)
 
     def sessions(self) -> list[dict[str, Any]]:
+        """When, with what versions and on what machine the runs were done."""
         return [
             {"started": started, "versions": json.loads(versions), "machine": json.loads(machine)}
             for started, versions, machine in self._select("sessions", "order by started")

@@ -47,6 +47,13 @@ class LstsqResult:
         "gram", "qr" or "svd": what was used.
     ridge : float
         The penalty that was used.
+
+    Examples
+    --------
+    >>> from hyperelm import algebras, linalg
+    >>> result = linalg.lstsq([[[1.0, 1.0]]], [[[2.0, 0.0]]], algebras.get("complex"))  # (1 + i) x = 2
+    >>> result.x.round(12), result.rank
+    (array([[[ 1., -1.]]]), 2)
     """
 
     x: FloatArray
@@ -81,7 +88,7 @@ def lstsq(
     method: str = "auto",
     rtol: float | None = None,
 ) -> LstsqResult:
-    """The hypercomplex least-squares problem min ‖AX - B‖_F, (M, L, d) and (M, N, d) -> (L, N, d).
+    """The hypercomplex least-squares problem min ‖AX - B‖_F (section 3 of the paper).
 
     Parameters
     ----------
@@ -99,6 +106,7 @@ def lstsq(
     Returns
     -------
     LstsqResult
+        With the solution X, an array of shape (L, N, d).
 
     Examples
     --------

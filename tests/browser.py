@@ -1,4 +1,4 @@
-"""A browser for the tests of reports: Chromium without a window, over a pair of pipes."""
+"""A browser for the tests of reports and of the site: Chromium without a window, over a pair of pipes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -32,7 +33,7 @@ _FLAGS = [
     "--remote-debugging-pipe",
 ]
 # Names are not looked up: a request to the network fails at once, and is on the list all the same.
-_NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND"
+_NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 # Chromium reads its orders from the file descriptor 3 and answers on 4.
 _AT_3_AND_4 = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execvp(sys.argv[3], sys.argv[3:])"
@@ -137,19 +138,22 @@ def _pipe() -> tuple[int, int]:
 class Seen:
     """What a browser makes of a page."""
 
+    address: str
     messages: list[str]  # of the console
     requests: list[str]  # the addresses asked for
     images: list[dict[str, Any]]  # whether an image has loaded, and how many colours it has
     width: int  # of all that can be scrolled to
+    answer: Any  # to what the page was asked
 
     @property
     def faults(self) -> list[str]:
-        """What no report may have, in the window in which it was opened."""
-        pages = [url for url in self.requests if url.startswith("file:")]
-        others = [url for url in self.requests if not url.startswith(("file:", "data:"))]
+        """What no page may have, in the window in which it was opened: a file is all of it, a site has its server."""
+        parts = urlsplit(self.address)
+        own = f"{parts.scheme}://{parts.netloc}/" if parts.netloc else self.address
+        strange = [url for url in self.requests if not url.startswith((own, "data:"))]
         return [
             *(f"console: {message}" for message in self.messages),
-            *(f"request: {url}" for url in (*pages[1:], *others)),
+            *(f"request: {url}" for url in strange),
             *(f"image {n} has not loaded" for n, image in enumerate(self.images) if not image["loaded"]),
             *(f"image {n} is blank" for n, i in enumerate(self.images) if i["loaded"] and i["colours"] < 3),
         ]
@@ -166,20 +170,24 @@ def _chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 
 @pytest.fixture
-def open_page(_chromium: Chromium) -> Callable[[Path, int], Seen]:
-    """Opens a file in a window of some width, and tells what can be seen there. Skips where there is no Chromium."""
+def open_page(_chromium: Chromium) -> Callable[..., Seen]:
+    """Opens a file or an address in a window of some width, asks it for the value of a JavaScript expression, and tells
+    what can be seen there. Skips where there is no Chromium.
+    """
 
-    def open_page(path: Path, width: int) -> Seen:
+    def open_page(page: Path | str, width: int, question: str = "null") -> Seen:
+        address = page if isinstance(page, str) else page.resolve().as_uri()
         target = _chromium.call("Target.createTarget", url="about:blank")["targetId"]
         session = _chromium.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             _chromium.call(f"{domain}.enable", session)
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
         _chromium.call("Emulation.setDeviceMetricsOverride", session, **size)
-        _chromium.open(session, path.resolve().as_uri())
+        _chromium.open(session, address)
         images = _chromium.evaluate(session, _IMAGES)
         total = _chromium.evaluate(session, "document.documentElement.scrollWidth")
-        seen = Seen(_messages(_chromium.events), _requests(_chromium.events), images, total)
+        answer = _chromium.evaluate(session, question)
+        seen = Seen(address, _messages(_chromium.events), _requests(_chromium.events), images, total, answer)
         _chromium.call("Target.closeTarget", targetId=target)
         return seen
 
