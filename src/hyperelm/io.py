@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hyperelm import activations
 from hyperelm._container import Arrays, Header, read, shown, to_bytes
 from hyperelm._files import write_whole
-from hyperelm.activations import ACTIVATIONS
 from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.elm.base import BaseELM
@@ -65,6 +65,15 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
     >>> bool(np.all(again.predict(X) == model.predict(X)))
     True
     """
+    model = fitted_elm(model)
+    header, arrays = _described(model)
+    if state:
+        arrays |= {_STATE + name: array for name, array in _state_of(model).items()}
+    write_whole(path, to_bytes(header, arrays))
+
+
+def fitted_elm(model: Any) -> BaseELM:
+    """The model that a file can hold; of a search, the best one."""
     model = getattr(model, "best_estimator_", model)
     if CLASSES.get(type(model).__name__) is not type(model):
         raise ValueError(
@@ -72,10 +81,7 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
             "one by one, or use skops or, for files of your own, pickle."
         )
     check_is_fitted(model)
-    header, arrays = _described(model)
-    if state:
-        arrays |= {_STATE + name: array for name, array in _state_of(model).items()}
-    write_whole(path, to_bytes(header, arrays))
+    return model
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -112,7 +118,7 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "class": type(model).__name__,
         "parameters": {name: _plain(name, value, model) for name, value in model.get_params(deep=False).items()},
         "algebra": model.algebra_.name,
-        "activation": _activation_name(model._activation),
+        "activation": activations.name_of(model._activation),
         "input": _layout_fields(model._input),
         "output": _layout_fields(model._output),
         "solver": model.solver_,
@@ -143,7 +149,7 @@ def _plain(name: str, value: Any, model: BaseELM) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if name == "activation" and callable(value):
-        return _activation_name(value)
+        return activations.name_of(value)
     if name == "algebra" and isinstance(value, Algebra):
         if value != model.algebra_ or (value.name, value.units) != (model.algebra_.name, model.algebra_.units):
             raise ValueError("`algebra` must be the one that the model was fitted with. Fit it again.")
@@ -155,16 +161,6 @@ def _plain(name: str, value: Any, model: BaseELM) -> Any:
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise ValueError(f"`{name}` must be a finite number or a text to be saved, got {value!r}.")
-
-
-def _activation_name(function: Any) -> str:
-    for name, known in ACTIVATIONS.items():
-        if function is known:
-            return name
-    raise ValueError(
-        f"`activation` must be a name for the model to be saved, got {function!r}: a file that brings its own function "
-        f"would run code. Fit with one of {', '.join(map(repr, ACTIVATIONS))}, or use pickle for files of your own."
-    )
 
 
 def _layout_fields(layout: Layout) -> dict[str, int]:
@@ -192,7 +188,7 @@ class _Content:
             raise ValueError(f"it holds a model of the class {shown(self.header['class'])}, which this release lacks")
         algebra = self._algebra()
         model = self._with_parameters(kind, algebra)
-        model._activation = ACTIVATIONS[self._choice("activation", tuple(ACTIVATIONS))]
+        model._activation = activations.get(self._choice("activation", tuple(activations.ACTIVATIONS)))
         model._input, model._output = self._layout("input", algebra), self._layout("output", algebra)
         self._add_weights(model)
         self._add_numbers(model)
