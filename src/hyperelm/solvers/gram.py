@@ -116,6 +116,16 @@ class Gram(Accumulator):
             for n, (block, at) in enumerate(zip(basis.blocks, basis.coordinate_slices))
         ]
 
+    @property
+    def bound(self) -> float:
+        """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds: the largest trace of a block."""
+        traces = np.trace(self._squares, axis1=1, axis2=2).astype(np.float64)
+        on_diagonal = (
+            sum(float(traces[total]) * c.real for total, sums in block for (q, r), c in sums.items() if q == r)
+            for block in gram_plan(self.algebra).assembly
+        )
+        return max(on_diagonal)
+
     def _summed(self) -> FloatArray:
         """Φ_L(H)ᵀφ(T) in the block basis, as planes (d, L, N), which from now on stand for the sums by scheme."""
         total: FloatArray = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
