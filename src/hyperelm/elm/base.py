@@ -136,8 +136,6 @@ class BaseELM(BaseEstimator):
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
         """Validated rows: `before` is the number of the first one in a block, whose arrays are checked when read."""
-        if is_blocks(X):
-            raise ValueError(f"`X` must be rows, got {type(X).__name__}. Only `fit` takes blocks of rows.")
         X = self._check_X(X, reset=reset, before=before)
         T = self._check_targets(X, y, before)
         check_consistent_length(X, T)
@@ -149,6 +147,8 @@ class BaseELM(BaseEstimator):
 
     def _check_X(self, X: Any, *, reset: bool, before: int | None = None) -> Array:
         """A validated array, (n, columns) or (n, features, d); integers stay, to be cast block by block."""
+        if is_blocks(X):
+            raise ValueError(f"`X` must be rows, got {type(X).__name__}. Only `fit` takes blocks of rows.")
         if is_stored(X) or (before is not None and isinstance(X, np.ndarray)):
             X = self._check_stored(Stored(X, "X", before=before or 0), reset=reset)
         else:
@@ -205,7 +205,7 @@ class BaseELM(BaseEstimator):
 
     def _look(self, source: Source, labels: bool = False) -> Seen:
         """What must be known before the hidden layer is drawn, from the first rows where all are read but once."""
-        look = FirstLook(norms=self._follows_norms(), labels=labels)
+        look = FirstLook(self._input.columns, self._follows_norms(), labels)
         if not look.norms and not look.labels:
             return Seen()
         if source.once:

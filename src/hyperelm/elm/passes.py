@@ -27,7 +27,7 @@ from hyperelm.solvers.choice import as_long_as_safe
 from hyperelm.solvers.sums import chunk_rows
 from hyperelm.solvers.team import Team
 
-_ROWS = 4096  # rows that are looked at together
+_NUMBERS = 2**20  # that are looked at together
 
 Weights = FloatArray | None
 # From targets as the user gives them to the array that is packed, and the cost of an error on each row.
@@ -65,13 +65,17 @@ class Seen:
 
 @dataclass(frozen=True)
 class FirstLook:
-    """Sees the norms of the inputs, the labels, or both."""
+    """Sees the norms of inputs of so many `columns`, the labels, or both."""
 
+    columns: int
     norms: bool
-    labels: bool = False
+    labels: bool
     name = "first look"
-    size = _ROWS
     work = 0.0
+
+    @property
+    def size(self) -> int:
+        return max(1, min(_NUMBERS // self.columns, 4096))
 
     def begin(self) -> Seen:
         return Seen()

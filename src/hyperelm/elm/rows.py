@@ -73,9 +73,9 @@ class Stored:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
-        block = self._read(rows.start, rows.stop)
+        block = np.ascontiguousarray(self._read(rows.start, rows.stop))
         if block.dtype.kind == "f":
-            check_finite(np.ascontiguousarray(block), self._name, self._before + rows.start)
+            check_finite(block, self._name, self._before + rows.start)
         return block
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
