@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor
-from hyperelm.elm.rows import Stored, is_blocks, is_stored
+from hyperelm.elm.rows import Local, Rows, Stored, is_blocks, is_stored
 from hyperelm.solvers import QR, Gram
 
 ROWS = 300
