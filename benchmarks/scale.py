@@ -62,7 +62,7 @@ def write_patches(path: Path, rows: int) -> None:
     patches = (0.7 * noise + rng.uniform(0, 70, (1000, 32, 32, 3))).astype(np.uint8)
     with path.open("wb") as file:
         for start in range(0, rows, 1000):
-            file.write((patches + np.uint8(start // 1000)).reshape(1000, -1)[: rows - start].tobytes())
+            file.write((patches + np.uint8(start // 1000 % 256)).reshape(1000, -1)[: rows - start].tobytes())
 
 
 def auto_encoder(name: str) -> ELMAutoencoder:
