@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -185,16 +185,22 @@ def cluster(repeats: int) -> dict[str, float]:
 
 
 class Cost(NamedTuple):
-    """Of one fit without bias, in floating-point operations and bytes.
+    """Of one fit without bias.
 
-    row : operations for a row
+    row : floating-point operations in matrix products for a row
+    numbers : numbers of a row that are touched one by one, as in tanh
     solution : operations at the end
     state : bytes of a summary
     """
 
     row: float
+    numbers: int
     solution: float
     state: float
+
+    def seconds(self, rows: float, speed: float, touch: float) -> float:
+        """At so many operations a second, and seconds for a number."""
+        return (rows * self.row + self.solution) / speed + rows * self.numbers * touch
 
 
 def products(name: str, D: int, L: int, N: int) -> tuple[int, int, int]:
@@ -205,6 +211,14 @@ def products(name: str, D: int, L: int, N: int) -> tuple[int, int, int]:
     return hidden, gram, len(scheme(algebra, search=is_worth_searching(L, N)).terms)
 
 
+def touched(name: str, D: int, L: int, N: int) -> int:
+    """Numbers of the planes of x, h and t for a row, each formed once; none but h itself for real numbers."""
+    if algebras.get(name).dim == 1:
+        return D + L + N
+    p, _, q = products(name, D, L, N)
+    return p * (D + L) + q * (L + N)
+
+
 def gram_cost(name: str, D: int, L: int, N: int, itemsize: int = 8) -> Cost:
     p, g, q = products(name, D, L, N)
     algebra = algebras.get(name)
@@ -213,68 +227,73 @@ def gram_cost(name: str, D: int, L: int, N: int, itemsize: int = 8) -> Cost:
         K, R = block.size * L, block.copies * N
         solution += block.parts**2 * (K**3 / 3 + 2 * K**2 * R)
     state = itemsize * (len(gram_plan(algebra).pairs) * L**2 + algebra.dim * L * N)
-    return Cost(2.0 * p * D * L + g * L**2 + 2 * q * L * N, solution, state)
+    return Cost(2.0 * p * D * L + g * L**2 + 2 * q * L * N, touched(name, D, L, N), solution, state)
 
 
 def qr_cost(name: str, D: int, L: int, N: int, itemsize: int = 8) -> Cost:
     p, _, _ = products(name, D, L, N)
+    numbers = touched(name, D, L, N)
     row, solution, state = 2.0 * p * D * L, 0.0, 0.0
     for block in decompose(algebras.get(name)):
         K, R = block.size * L, block.copies * N
         row += block.size * block.parts**2 * (2 * K**2 + 4 * K * R)
         solution += block.parts**2 * (8 * K**3 + 2 * K**2 * R)
         state += itemsize * block.parts * (K**2 + K * R)
-    return Cost(row, solution, state)
+    return Cost(row, numbers, solution, state)
 
 
-def rate() -> float:
-    """Operations a second of one thread's matrix products."""
-    A = np.random.default_rng(0).standard_normal((1536, 1536))
-    out = np.empty_like(A)
-    return 2 * 1536**3 / best_times({"rate": lambda: np.matmul(A, A, out=out)}, 5)["rate"]
+def yardsticks(D: int, L: int) -> dict[str, Callable[[], object]]:
+    """Twenty products of the size of the hidden layer's, and tanh of as many numbers as its inputs."""
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((1000, D)), rng.standard_normal((D, L))
+    product, image = np.empty((1000, L)), np.empty_like(A)
+    return {
+        "product": lambda: [np.matmul(A, B, out=product) for _ in range(20)],
+        "tanh": lambda: [np.tanh(A, out=image) for _ in range(20)],
+    }
 
 
 def cost_model(repeats: int) -> dict[str, float]:
     found: dict[str, float] = {}
     with threadpool_limits(1):
-        speed = rate()
-        print(f"one thread, {speed / 1e9:.1f} Gflop/s in matrix products")
         print(f"{'':44}{'model, s':>10}{'here, s':>10}{'here / model':>14}")
         for D, L, N in SIZES:
-            rows = int(np.clip(2e11 / gram_cost("quaternions", D, L, N).row, 2000, 50_000))
+            rows = int(np.clip(1e11 / gram_cost("quaternions", D, L, N).row, 2000, 20_000))
             X = np.random.default_rng(0).standard_normal((rows, D, 4))
             Y = np.random.default_rng(1).standard_normal((rows, N, 4))
             scale = 0.5 / (4 * D) ** 0.5
-            jobs = {}
+            jobs = yardsticks(D, L)
             for name, solver in [*((name, "gram") for name in NAMES), *((name, "qr") for name in NAMES if L <= 200)]:
                 d = algebras.get(name).dim
                 model = ELMRegressor(name, L, bias=False, ridge=1.0, solver=solver, weight_scale=scale)
                 rows_of = np.ascontiguousarray(X[..., :d]), np.ascontiguousarray(Y[..., :d])
                 jobs[f"{name} {solver}"] = partial(model.fit, *rows_of)
-            times = best_times(jobs, repeats)
+            times = best_times(jobs, repeats, time.process_time)
+            speed, touch = 20 * 2000 * D * L / times.pop("product"), times.pop("tanh") / (20 * 1000 * D)
+            print(f"one thread: {speed / 1e9:.1f} Gflop/s in matrix products, {touch * 1e9:.1f} ns for a number")
             for label, seconds in times.items():
                 name, solver = label.split()
                 cost = (gram_cost if solver == "gram" else qr_cost)(name, D, L, N)
-                expected = (rows * cost.row + cost.solution) / speed
+                expected = cost.seconds(rows, speed, touch)
                 title = f"{label}, M={rows:,} D={D} L={L} N={N}"
                 print(f"{title:44}{expected:10.2f}{seconds:10.2f}{seconds / expected:14.2f}")
                 found[title] = seconds / expected
-    billion(speed)
+    billion(speed, touch)
     return found
 
 
-def billion(speed: float, rows: float = 1e9, workers: int = 100, bandwidth: float = 1.25e9) -> None:
+def billion(speed: float, touch: float, rows: float = 1e9, workers: int = 100, bandwidth: float = 1.25e9) -> None:
     """The paper's auto-encoder on a billion patches: one thread a worker, 10 Gbit/s, partitions of 100,000 rows."""
     print(f"\n{rows:,.0f} rows on {workers} workers of one thread, {speed / 1e9:.0f} Gflop/s and 10 Gbit/s each")
     for name in NAMES:
         d = algebras.get(name).dim
         D, L = (PIXELS, NEURONS) if d > 1 else (3 * PIXELS, 600)
         cost, partitions = gram_cost(name, D, L, D), rows / 1e5
-        train = rows * cost.row / (workers * speed)
+        train = cost._replace(solution=0.0).seconds(rows / workers, speed, touch)
         # Every summary is sent once and each merged one again: 4/3 of them in a tree of four.
         moved = 4 / 3 * partitions * cost.state
         print(
-            f"{name:12} training {train / 3600:6.1f} h, merging {moved / workers / bandwidth / 60:5.1f} min "
+            f"{name:12} training {train / 3600:6.1f} h, merging {moved / workers / bandwidth:5.1f} s "
             f"({moved / 1e9:,.0f} GB), solution {cost.solution / speed:5.1f} s, state {cost.state / 1e6:.0f} MB"
         )
 
