@@ -27,7 +27,7 @@ from timing import best_times
 from hyperelm import ELMAutoencoder, ELMRegressor, algebras
 from hyperelm.bilinear import is_worth_searching, scheme
 from hyperelm.decomposition import decompose
-from hyperelm.solvers.gram import gram_plan
+from hyperelm.solvers.forms import cost, gram_forms, gram_plan
 
 PIXELS, NEURONS = 1024, 450
 PARTS = ["memory", "cluster", "model"]
@@ -207,7 +207,7 @@ def products(name: str, D: int, L: int, N: int) -> tuple[int, int, int]:
     """p, g and q: real products of the hidden layer, of the Gram matrix (a symmetric one counts half), of HᵀT."""
     algebra = algebras.get(name)
     hidden = len(scheme(algebra, search=is_worth_searching(D, L)).terms) if is_worth_searching(D, L) else algebra.dim**2
-    gram = sum(1 if a == b else 2 for sums in gram_plan(algebra).pairs for a, b, _ in sums)
+    gram = cost(gram_plan(algebra, search=is_worth_searching(L, L)).sums)
     return hidden, gram, len(scheme(algebra, search=is_worth_searching(L, N)).terms)
 
 
@@ -226,7 +226,7 @@ def gram_cost(name: str, D: int, L: int, N: int, itemsize: int = 8) -> Cost:
     for block in decompose(algebra):
         K, R = block.size * L, block.copies * N
         solution += block.parts**2 * (K**3 / 3 + 2 * K**2 * R)
-    state = itemsize * (len(gram_plan(algebra).pairs) * L**2 + algebra.dim * L * N)
+    state = itemsize * (sum(len(block.forms) for block in gram_forms(algebra)) * L**2 + algebra.dim * L * N)
     return Cost(2.0 * p * D * L + g * L**2 + 2 * q * L * N, touched(name, D, L, N), solution, state)
 
 
@@ -273,8 +273,8 @@ def cost_model(repeats: int) -> dict[str, float]:
             print(f"one thread: {speed / 1e9:.1f} Gflop/s in matrix products, {touch * 1e9:.1f} ns for a number")
             for label, seconds in times.items():
                 name, solver = label.split()
-                cost = (gram_cost if solver == "gram" else qr_cost)(name, D, L, N)
-                expected = cost.seconds(rows, speed, touch)
+                price = (gram_cost if solver == "gram" else qr_cost)(name, D, L, N)
+                expected = price.seconds(rows, speed, touch)
                 title = f"{label}, M={rows:,} D={D} L={L} N={N}"
                 print(f"{title:44}{expected:10.2f}{seconds:10.2f}{seconds / expected:14.2f}")
                 found[title] = seconds / expected
@@ -288,13 +288,13 @@ def billion(speed: float, touch: float, rows: float = 1e9, workers: int = 100, b
     for name in NAMES:
         d = algebras.get(name).dim
         D, L = (PIXELS, NEURONS) if d > 1 else (3 * PIXELS, 600)
-        cost, partitions = gram_cost(name, D, L, D), rows / 1e5
-        train = cost._replace(solution=0.0).seconds(rows / workers, speed, touch)
+        price, partitions = gram_cost(name, D, L, D), rows / 1e5
+        train = price._replace(solution=0.0).seconds(rows / workers, speed, touch)
         # Every summary is sent once and each merged one again: 4/3 of them in a tree of four.
-        moved = 4 / 3 * partitions * cost.state
+        moved = 4 / 3 * partitions * price.state
         print(
             f"{name:12} training {train / 3600:6.1f} h, merging {moved / workers / bandwidth:5.1f} s "
-            f"({moved / 1e9:,.0f} GB), solution {cost.solution / speed:5.1f} s, state {cost.state / 1e6:.0f} MB"
+            f"({moved / 1e9:,.0f} GB), solution {price.solution / speed:5.1f} s, state {price.state / 1e6:.0f} MB"
         )
 
 

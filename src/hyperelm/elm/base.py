@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -61,7 +61,7 @@ class BaseELM(BaseEstimator):
     hidden_weights_: FloatArray
     output_weights_: FloatArray
     n_features_in_: int
-    _state: Accumulator | None
+    _state: Accumulator | Mapping[str, NDArray[Any]] | None  # a mapping until a model from a file goes on
 
     def __init__(
         self,
@@ -258,14 +258,27 @@ class BaseELM(BaseEstimator):
             return
         if self._state is None:
             raise ValueError(
-                "This model was fitted with solver='svd', which keeps no summary of its rows: fit it again."
+                "partial_fit needs the summary of the rows seen, which this model lacks: solver='svd' keeps none, and "
+                "a file has it only from `save(model, path, state=True)`. Save it so, or fit it again."
             )
         if self._output_layout(rows) != self._output:
             wanted = self._output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
         # Rows that are checked when they are read may be refused after others were taken in.
         checked = not any(isinstance(array, Stored) for array in (rows.X, rows.T, rows.weight))
-        self._train(source, Given(self.hidden_weights_), self._state if checked else deepcopy(self._state))
+        state = self._resumed(self._state)
+        self._train(source, Given(self.hidden_weights_), state if checked else deepcopy(state))
+
+    def _resumed(self, state: Accumulator | Mapping[str, NDArray[Any]]) -> Accumulator:
+        """The summary of the rows seen, which of a model from a file are arrays up to here."""
+        if isinstance(state, Accumulator):
+            return state
+        (kind,) = KINDS[self.solver_]
+        summary: Accumulator = kind(
+            self.algebra_, len(self.output_weights_), self._output.features, self.output_weights_.dtype
+        )
+        summary.restore(state)
+        return summary
 
     def _train(self, source: Source, encoder: Encoder, before: Accumulator | None) -> None:
         """Fit the output layer: to rows that can be read again where `auto` asks for it, or to rows read once."""
@@ -316,6 +329,7 @@ class BaseELM(BaseEstimator):
         self.output_weights_ = solution.x
         self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
         self.n_parameters_ = self.hidden_weights_.size + self.output_weights_.size
+        self.n_samples_seen_, self.solver_ = state.rows, state.method
         full = self.algebra_.dim * len(solution.x)
         if self.ridge == 0 and solution.rank < full:
             warnings.warn(
@@ -328,22 +342,20 @@ class BaseELM(BaseEstimator):
 
     def _build_operators(self) -> None:
         """The real matrices of both layers, on raw columns: Φ_R(W)ᵀ and Φ_R(M)ᵀ without the unused places."""
-        layer = self._layer()
-        self._linked = self.direct_link
+        D, W, M = self._input.features, self.hidden_weights_, self.output_weights_
         inputs = slice(None) if self._input.is_flat else self._input.places
         outputs = slice(None) if self._output.is_flat else self._output.places
-        self._encoder = right_operator(layer.weights, self.algebra_)[inputs]
-        self._encoder_bias = None if layer.bias is None else layer.bias.ravel()
-        M = self.output_weights_
-        if self.bias:
-            M, bias = M[:-1], M[-1].ravel()[outputs]
+        self._encoder = right_operator(W[:D], self.algebra_)[inputs]
+        self._encoder_bias = self._decoder_bias = None
+        # What was fitted, whatever the parameters are by now.
+        if len(W) > D:
+            self._encoder_bias = W[D].ravel()
+            M, self._decoder_bias = M[:-1], M[-1].ravel()[outputs]
+        self._linked = len(M) > W.shape[1]
         self._decoder = right_operator(M, self.algebra_)[:, outputs]
-        self._decoder_bias = bias if self.bias else None
-        if self.direct_link:
-            split = self.n_hidden * self.algebra_.dim
-            places = inputs if isinstance(inputs, slice) else split + inputs
-            link = self._decoder[split:] if isinstance(places, slice) else self._decoder[places]
-            self._decoder = np.concatenate([self._decoder[:split], link])
+        if self._linked:
+            split = W.shape[1] * self.algebra_.dim
+            self._decoder = np.concatenate([self._decoder[:split], self._decoder[split:][inputs]])
 
     # ------------------------------------------------------------------ prediction
 

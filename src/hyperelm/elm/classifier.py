@@ -66,6 +66,10 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         Of the real matrix of the hidden layer, Φ_L(H).
     ridge_, weight_scale_ : float
         The values that were used.
+    solver_ : {"gram", "qr", "svd"}
+        What "auto" came to.
+    n_samples_seen_ : int
+        Rows that the output layer was fitted to.
     n_features_in_ : int
     classes_ : array of shape (n_classes,)
 
@@ -219,10 +223,17 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             )
         return seen
 
+    def _fit(self, source: Source) -> None:
+        super()._fit(source)
+        self.__dict__.pop("_counts", None)  # which balanced costs are made of, and nothing else
+
     def _is_balanced(self) -> bool:
         return isinstance(self.class_weight, str) and self.class_weight == "balanced"
 
     def _output_layout(self, rows: Rows) -> Layout:
+        return self._layout()
+
+    def _layout(self) -> Layout:
         """One number a class, its real part the output."""
         classes = len(self.classes_)
         return Layout(2, classes, classes, self.algebra_.dim, 0, 1)
