@@ -5,7 +5,8 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-declared = project["dependencies"] + project["optional-dependencies"]["cli"] + project["optional-dependencies"]["test"]
+extras = project["optional-dependencies"]
+declared = project["dependencies"] + extras["cli"] + extras["onnx"] + extras["test"]
 for requirement in declared:
     match = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)", requirement)
     if match:

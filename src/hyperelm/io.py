@@ -243,7 +243,8 @@ class _Content:
         model._state = state or None
         if self.arrays:
             raise ValueError(f"it holds the unknown array {shown(min(self.arrays))}")
-        model._build_operators()
+        with np.errstate(all="ignore"):  # numbers from a file may be of any size
+            model._build_operators()
         return model
 
     def _with_parameters(self, kind: type[BaseELM], algebra: Algebra) -> BaseELM:
