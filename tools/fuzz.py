@@ -42,7 +42,7 @@ from hyperelm.experiments.definition import Experiment, Result
 from hyperelm.experiments.store import _checksum
 from hyperelm.io import describe
 
-SECONDS = 5.0  # until a case hangs
+SECONDS = 5.0  # of the processor, until a case hangs
 MEMORY = (16, 4 * 2**20)  # bytes for each byte of a file, and in any case
 ADDRESSES = 2**30  # bytes that all of the process may take beyond what it has when it begins
 # What code that a file brings along would do; of `open` only to write.
@@ -385,7 +385,7 @@ class Watch:
     def __init__(self) -> None:
         self.events: list[str] | None = None
         sys.addaudithook(self._note)
-        signal.signal(signal.SIGALRM, self._hang)
+        signal.signal(signal.SIGPROF, self._hang)
         tracemalloc.start()
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -403,7 +403,7 @@ class Watch:
         wrong = ""
         tracemalloc.reset_peak()
         before = tracemalloc.get_traced_memory()[0]
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         self.events = []
         try:
             kind.read(path)
@@ -416,7 +416,7 @@ class Watch:
         except Exception:  # any other is what is looked for
             end, wrong = "wrong", traceback.format_exc()
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             events, self.events = self.events, None
         peak = tracemalloc.get_traced_memory()[1] - before
         allowed = MEMORY[0] * len(content) + MEMORY[1]
