@@ -29,6 +29,7 @@ ORDER = [
         "structure",
         "algebra",
         "algebras",
+        "families",
         "decomposition",
         "bilinear",
         "products",
