@@ -16,6 +16,7 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.networks import Networks
 from hyperelm.experiments import search_tasks as tasks
+from hyperelm.experiments.autoencoder import VARIABLE
 from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, seed_of
 from hyperelm.families import members
 
@@ -32,9 +33,9 @@ def prepare(settings: Settings) -> None:
         members(settings["family"], settings["dim"])
     except ValueError as error:
         raise ValueError(str(error).replace("`family`", "--family").replace("`dim`", "--dim")) from None
-    for key in ("networks", "n_hidden", "few_networks"):
-        if settings[key] < 1:
-            raise ValueError(f"--set {key} must be at least 1, got {settings[key]}.")
+    for key, least in (("networks", 0), ("n_hidden", 1), ("few_networks", 0)):
+        if settings[key] < least:
+            raise ValueError(f"--set {key} must be at least {least}, got {settings[key]}.")
     for key in ("weight_scale", "scales"):
         values = settings[key] if key == "scales" else [settings[key]]
         if not all(0 < value < np.inf for value in values):
@@ -44,7 +45,7 @@ def prepare(settings: Settings) -> None:
 
 def remark(settings: Settings) -> str:
     sample = settings["task"] == "images" and settings["data"] == "sample"
-    return f"The patches are of two photographs; name CIFAR-10 with --data or {tasks.VARIABLE}." if sample else ""
+    return f"The patches are of two photographs; name CIFAR-10 with --data or {VARIABLE}." if sample else ""
 
 
 def units(settings: Settings) -> list[Unit]:
@@ -54,7 +55,9 @@ def units(settings: Settings) -> list[Unit]:
     if tasks.is_linear(settings):  # nothing is random but the data
         return main + reference
     scales = [
-        Unit("scale", repr(scale), name, L, 0, settings["few_networks"]) for scale in settings["scales"] for name in names
+        Unit("scale", repr(scale), name, L, 0, settings["few_networks"])
+        for scale in settings["scales"]
+        for name in names
     ]
     return main + reference + scales
 
@@ -74,8 +77,8 @@ def _linear(algebra: Algebra, settings: Settings, network: int) -> Row:
     """Ŷ = XV by least squares, on the data of this number."""
     data = tasks.read(settings, network)
     inputs, outputs = _layouts(data, algebra, settings)
-    V = linalg.lstsq(inputs.pack(data.X, np.float64), outputs.pack(data.Y, np.float64), algebra).x
-    predicted = linalg.matmul(inputs.pack(data.X_test, np.float64), V, algebra)
+    V = linalg.lstsq(_numbers(data.X, inputs), _numbers(data.Y, outputs), algebra).x
+    predicted = np.asarray(linalg.matmul(_numbers(data.X_test, inputs), V, algebra), dtype=np.float64)
     return {"network": network, "parameters": V.size, "score": data.score(_columns(predicted, outputs))}
 
 
@@ -85,8 +88,8 @@ def _networks(algebra: Algebra, unit: Unit, settings: Settings, scale: float) ->
     neurons = unit.n_hidden if algebra.dim > 1 else _as_many(data, unit.n_hidden, settings)
     seeds = [seed_of(settings["seed"], REAL if algebra.dim == 1 else "", neurons, network) for network in unit.networks]
     weights = draw(data.X, (inputs.features + 1, neurons, algebra.dim), scale, seeds)
-    networks = Networks(algebra, weights).fit(inputs.pack(data.X, np.float64), outputs.pack(data.Y, np.float64))
-    predictions = networks.predict(inputs.pack(data.X_test, np.float64))
+    networks = Networks(algebra, weights).fit(_numbers(data.X, inputs), _numbers(data.Y, outputs))
+    predictions = networks.predict(_numbers(data.X_test, inputs))
     parameters = weights[0].size + networks.output_weights_[0].size
     return [
         {
@@ -114,6 +117,10 @@ def _layouts(data: tasks.Data, algebra: Algebra, settings: Settings) -> tuple[La
         Layout.of(data.X, algebra, settings["packing"]),
         Layout.of(data.Y, algebra, tasks.target_packing(settings)),
     )
+
+
+def _numbers(columns: Array, layout: Layout) -> Array:
+    return np.asarray(layout.pack(columns, np.float64), dtype=np.float64)
 
 
 def _columns(numbers: Array, layout: Layout) -> Array:

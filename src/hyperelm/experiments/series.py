@@ -1,4 +1,4 @@
-"""Numbers from a CSV file, such as a series: one row a position, one column a coordinate; the first row may have names."""
+"""Numbers from a CSV file: of a series, one row a position, one column a coordinate; the first row may have names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
 
 SERIES = "--set series"  # the option that names the file of a series
 
