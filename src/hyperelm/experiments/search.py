@@ -3,7 +3,7 @@
 A candidate is an ELM with L hidden numbers in its algebra, Ŷ = tanh(XW + b)V + c, one least-squares problem; on linear
 data it is Ŷ = XV. Network n of every candidate has the same components of W and b, so that candidates differ by their
 tables alone and are compared pair by pair. Parts: `main`, the comparison; `scale`, the same with other weight scales;
-`reference`, a real network with about as many parameters, or ordinary least squares.
+`reference`, beside each of them real networks with about as many parameters, or ordinary least squares.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ def remark(settings: Settings) -> str:
 
 def units(settings: Settings) -> list[Unit]:
     names, L = members(settings["family"], settings["dim"]), 0 if tasks.is_linear(settings) else settings["n_hidden"]
-    main = [Unit(MAIN, "", name, L, 0, settings["networks"]) for name in names]
-    reference = [Unit("reference", "", REAL, L, 0, settings["networks"])]
+
+    def compared(part: str, variant: str, count: int) -> list[Unit]:
+        candidates = [Unit(part, variant, name, L, 0, count) for name in names]
+        return [*candidates, Unit("reference", variant, REAL, L, 0, count)]
+
+    main = compared(MAIN, "", settings["networks"])
     if tasks.is_linear(settings):  # nothing is random but the data
-        return main + reference
-    scales = [
-        Unit("scale", repr(scale), name, L, 0, settings["few_networks"])
-        for scale in settings["scales"]
-        for name in names
-    ]
-    return main + reference + scales
+        return main
+    scales = [compared("scale", repr(scale), settings["few_networks"]) for scale in settings["scales"]]
+    return main + [unit for units in scales for unit in units]
 
 
 def execute(unit: Unit, settings: Settings) -> Result:
@@ -68,7 +68,7 @@ def execute(unit: Unit, settings: Settings) -> Result:
     if tasks.is_linear(settings):
         rows = [_linear(algebra, settings, network) for network in unit.networks]
     else:
-        scale = float(unit.variant) if unit.part == "scale" else settings["weight_scale"]
+        scale = float(unit.variant) if unit.variant else settings["weight_scale"]
         rows = _networks(algebra, unit, settings, scale)
     return Result(rows)
 

@@ -9,14 +9,14 @@ from hyperelm.algebra import Algebra
 from hyperelm.experiments.report import Picture, decimal
 from hyperelm.experiments.search_results import Results
 
-_COLOURS = {"associative": "#d55e00", "commutative, not associative": "#0072b2", "neither": "#7f7f7f"}
+_COLOURS = {"associative": "#d55e00", "commutative, not associative": "#0072b2", "neither of both": "#7f7f7f"}
 _LINES = 27  # classes from which on their names are written small
 
 
 def _kind(algebra: Algebra) -> str:
     if algebra.is_associative:
         return "associative"
-    return "commutative, not associative" if algebra.is_commutative else "neither"
+    return "commutative, not associative" if algebra.is_commutative else "neither of both"
 
 
 def class_name(results: Results, number: str) -> str:
@@ -51,9 +51,7 @@ def class_scores(results: Results, measure: str) -> Picture:
                 color=_COLOURS[kind],
                 label=kind,
             )
-        axes.axvline(
-            float(np.mean(results.reference)), color="#000000", lw=0.8, ls=":", label="reference without an algebra"
-        )
+        axes.axvline(results.reference, color="#000000", lw=0.8, ls=":", label="reference without an algebra")
         names = [class_name(results, number) for number in ranking.order]
         axes.set_yticks(range(len(names)), names, fontsize=5.5 if small else 8)
         axes.invert_yaxis()
@@ -81,13 +79,16 @@ def scales(results: Results) -> Picture:
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, len(results.scales), squeeze=False)[0]
-        for axes, scale in zip(panels, results.scales):
-            means = results.class_means(scale)
+        for axes, (scale, ranking) in zip(panels, results.scales.items()):
             for kind, colour in _COLOURS.items():
                 of_kind = [n for n in main.order if _kind(results.group(n).form) == kind]
                 if of_kind:
                     axes.plot(
-                        [main.value(n) for n in of_kind], [means[n] for n in of_kind], ".", color=colour, label=kind
+                        [main.value(n) for n in of_kind],
+                        [ranking.value(n) for n in of_kind],
+                        ".",
+                        color=colour,
+                        label=kind,
                     )
             axes.set_title(f"weight scale {scale}", fontsize=9, loc="left")
             axes.set_xlabel(f"dB at {results.settings['weight_scale']:g}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import numpy as np
-
 from hyperelm.experiments import search_figures as figures
 from hyperelm.experiments.comparison import Comparison
 from hyperelm.experiments.report import Page, Section, Table, counted, decimal, listed, percent
@@ -111,7 +109,7 @@ def _leader(results: Results, ranking: Comparison, noun: str) -> str:
 
 def _notice(results: Results) -> str:
     """Whether an algebra is of use at all."""
-    best, reference = results.tables.order[0], float(np.mean(results.reference))
+    best, reference = results.tables.order[0], results.reference
     kind = "Ordinary least squares" if results.is_linear else "A real network"
     better = sum(results.tables.value(name) > reference for name in results.tables.order)
     return (
@@ -210,10 +208,12 @@ def _chance_section(results: Results) -> Section:
     ]
     if results.is_imaginary and not results.is_linear and results.partners:
         differ = sum(ranking.differ_alone(*pair) for pair in results.partners)
+        apart = sum(ranking.is_ahead(a, b) or ranking.is_ahead(b, a) for a, b in results.partners)
         text.append(
             "A check: a table and the one with all imaginary units negated are equal in distribution on data without "
             f"real parts, so that only chance tells them apart. At the level of 5\u00a0% a pair, {differ} of "
-            f"{len(results.partners)} such pairs ({percent(differ / len(results.partners))}) differ."
+            f"{len(results.partners)} such pairs ({percent(differ / len(results.partners))}) differ; with all "
+            f"pairs considered together, {apart or 'none'}."
         )
     same = [group for group in ranking.same if len(group) > 1]
     tables = []
@@ -232,32 +232,29 @@ def _chance_section(results: Results) -> Section:
 
 def _scale_section(results: Results) -> Section:
     main = results.by_class.order[0]
-    rows = []
-    for scale in results.scales:
-        order = results.class_order(scale)
-        rows.append(
-            [
-                scale,
-                figures.class_name(results, order[0]),
-                str(order.index(main) + 1),
-                f"{results.correlation(scale):.2f}",
-                decimal(results.class_means(scale)[order[0]], 2),
-            ]
-        )
-    n = next(iter(results.scales.values())).repetitions
-    header = [
-        "weight scale",
-        "best class",
-        f"place of {figures.class_name(results, main)}",
-        "rank correlation",
-        "best mean in dB",
+    rows = [
+        [
+            scale,
+            figures.class_name(results, ranking.order[0]),
+            decimal(ranking.value(ranking.order[0]), 2),
+            str(len(ranking.contenders)),
+            str(ranking.order.index(main) + 1),
+            f"{results.correlation(scale):.2f}",
+            decimal(results.reference_at(scale), 2),
+        ]
+        for scale, ranking in results.scales.items()
     ]
+    n = next(iter(results.scales.values())).repetitions
+    first = f"order of {figures.class_name(results, main)}"
+    header = ["weight scale", "best class", "mean in dB", "may be best", first, "rank correlation", "real in dB"]
     return Section(
         "What it depends on",
         [
-            f"The same with other weight scales, {counted(n, 'network')} of each table. The rank correlation is of the "
-            "classes' means with those of the main part. An order that changes here is one of settings, not of "
-            "algebras; and where another scale gives far better scores, the order there is the one that matters."
+            f"The same with other weight scales, {counted(n, 'network')} of each table: the best class, how many "
+            "classes chance leaves in the running, the order of the class that is first in the main part, the rank "
+            "correlation of the classes' means with those of the main part, and the mean of real networks. An order "
+            "that changes here is one of settings, not of algebras; and where another scale gives far better scores, "
+            "the order there is the one that matters."
         ],
         [figures.scales(results)],
         [Table("Classes at other weight scales.", header, rows, words=2)],

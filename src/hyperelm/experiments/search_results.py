@@ -32,10 +32,12 @@ class Results:
         self.class_of = {name: group for group in self.classes for name in group.members}
         scores = _scores(store.rows())
         self.tables, self.by_class = Comparison(scores), self._of_classes(scores)
-        self.reference = [float(row["score"]) for row in store.rows("reference")]
-        self.scales = {
-            str(scale): Comparison(_scores(rows)) for (scale,), rows in by(store.rows("scale"), "variant").items()
-        }
+        runs = by(store.rows("reference"), "variant")
+        self._references = {str(v): float(np.mean([row["score"] for row in rows])) for (v,), rows in runs.items()}
+        self.reference = self._references[""]
+        # The classes at other weight scales.
+        runs = by(store.rows("scale"), "variant")
+        self.scales = {str(scale): self._of_classes(_scores(rows)) for (scale,), rows in runs.items()}
         self.parameters = int(store.rows()[0]["parameters"])
         self.reference_parameters = int(store.rows("reference")[0]["parameters"])
 
@@ -80,18 +82,12 @@ class Results:
 
     def correlation(self, scale: str) -> float:
         """The rank correlation of the classes' means with those at another weight scale."""
-        means, order = self.class_means(scale), self.by_class.order
-        return float(stats.spearmanr([self.by_class.value(n) for n in order], [means[n] for n in order])[0])
+        here, there = self.by_class, self.scales[scale]
+        return float(stats.spearmanr(*([ranking.value(n) for n in here.order] for ranking in (here, there)))[0])
 
-    def class_order(self, scale: str) -> list[str]:
-        """The classes by their mean at another weight scale, best first."""
-        means = self.class_means(scale)
-        return sorted(means, key=lambda number: -means[number])
-
-    def class_means(self, scale: str) -> dict[str, float]:
-        """The means of the classes at another weight scale."""
-        values = self.scales[scale].value
-        return {str(c.number): float(np.mean([values(name) for name in c.members])) for c in self.classes}
+    def reference_at(self, scale: str) -> float:
+        """The mean score of the real networks at another weight scale."""
+        return self._references[scale]
 
 
 def conjugated(algebra: Algebra) -> Algebra:
