@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperelm import Algebra, algebras
-from hyperelm.families import FAMILIES, canonical_form, classes, known_names, members, sign_table
+from hyperelm.families import FAMILIES, canonical_form, classes, known_names, members, returning_units, sign_table
 
 ALL = [(family, dim) for family in FAMILIES for dim in (2, 4, 8) if family != "signs" or dim == 4]
 SIGNS = members("signs")
@@ -146,3 +146,32 @@ def test_sums_of_units_are_refused():
     sum_of_units = Algebra.from_table([["-1", "k+j", "j"], ["k", "1", "i"], ["j", "i", "1"]])
     with pytest.raises(ValueError, match="got a sum for i·j"):
         canonical_form(sum_of_units)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("quaternions", 3), ("klein4", 3), ("paper-Cl(1,1)", 2), ("octonions", 7), ("dual", 1), ("sedenions", 15)],
+)
+def test_returning_units(name, count):
+    assert returning_units(algebras.get(name)) == count
+
+
+@given(st.data(), st.sampled_from(list(SIGNS)))
+def test_returning_units_by_their_definition(data, name):
+    algebra = SIGNS[name]
+    x = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=4, max_size=4)), dtype=float)
+    units = np.eye(4)[1:]
+    returning = [
+        u
+        for u in units
+        if np.array_equal(algebra.right_matrix(u).T, algebra.multiply(u, u)[0] * algebra.right_matrix(u))
+    ]
+    for u in returning:
+        assert np.array_equal(algebra.multiply(algebra.multiply(x, u), u), algebra.multiply(x, algebra.multiply(u, u)))
+    assert len(returning) == returning_units(algebra)
+
+
+@given(st.data(), st.sampled_from(list(SIGNS)))
+def test_returning_units_do_not_depend_on_names(data, name):
+    other = Algebra(renamed(SIGNS[name].table, *draw_renaming(data, 4)))
+    assert returning_units(other) == returning_units(SIGNS[name])

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hyperelm import algebras
 from hyperelm.algebra import Algebra
 
-__all__ = ["FAMILIES", "Copies", "canonical_form", "classes", "known_names", "members", "sign_table"]
+__all__ = ["FAMILIES", "Copies", "canonical_form", "classes", "known_names", "members", "returning_units", "sign_table"]
 
 FAMILIES = ("signs", "cayley-dickson", "clifford")
 _DIMS = (2, 4, 8)  # the canonical forms of the next dimension take minutes
@@ -91,6 +91,27 @@ def known_names(algebra: Algebra) -> list[str]:
     ['R[+1,-1]', 'Cl(1,1)']
     """
     return [name for name in algebras.names() if algebras.get(name) == algebra]
+
+
+def returning_units(algebra: Algebra) -> int:
+    """How many units u behind the first have (xu)u = x(uu) for all x.
+
+    Where products of units are ± units, right multiplication by u is an orthogonal matrix, and (xu)u = x(uu) = ±x says
+    that its inverse, which is its transpose, is ± itself. So the sums of such units are those numbers w for which what
+    x -> xw does can be undone, transposed, by a right multiplication again: what an output layer v makes of a hidden
+    layer xw is (xw)v. The number does not depend on what the units are called.
+
+    Examples
+    --------
+    >>> from hyperelm import algebras
+    >>> from hyperelm.families import returning_units
+    >>> [returning_units(algebras.get(name)) for name in ("quaternions", "paper-Cl(1,1)", "octonions")]
+    [3, 2, 7]
+    """
+    table = algebra.table
+    twice = np.einsum("xuk,kun->uxn", table, table)
+    by_square = np.einsum("uuk,xkn->uxn", table, table)
+    return int(np.all(twice == by_square, axis=(1, 2))[1:].sum())
 
 
 @dataclass(frozen=True)

@@ -445,7 +445,7 @@ def test_the_report_of_a_hidden_algebra(tmp_path):
 def test_in_a_browser(signs, open_page, width):
     seen = open_page(signs, width)
     assert seen.faults == []
-    assert len(seen.images) == 2
+    assert len(seen.images) == 3
     assert seen.width <= width
 
 

@@ -73,6 +73,34 @@ def class_scores(results: Results, measure: str) -> Picture:
     )
 
 
+def by_returning_units(results: Results, measure: str) -> Picture:
+    """The classes' means by the number of units with (xu)u = x(uu)."""
+    ranking, counts = results.by_class, sorted({*results.returning.values()})
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for kind, colour in _COLOURS.items():
+            of_kind = [n for n in ranking.order if _kind(results.group(n).form) == kind]
+            if of_kind:
+                x, y = [results.returning[n] for n in of_kind], [ranking.value(n) for n in of_kind]
+                axes.plot(x, y, "o", ms=5, mec="none", alpha=0.6, color=colour, label=kind)
+        axes.set_xticks(counts)
+        axes.margins(x=0.15)
+        axes.set_xlabel("units with (xu)u = x(uu)")
+        axes.set_ylabel(f"{measure} (dB)", fontsize=8)
+        axes.legend(frameon=False)
+
+    means = {c: np.mean([ranking.value(n) for n in ranking.order if results.returning[n] == c]) for c in counts}
+    found = ", ".join(f"{decimal(float(mean), 2)} dB for {count}" for count, mean in means.items())
+    return Picture(
+        "returning-units",
+        draw,
+        "Means of the classes, each a dot, by how many of their imaginary units u have (xu)u = x(uu).",
+        f"Scatter plot of the means of classes by the number of such units. Means over classes: {found}.",
+        (5.0, 3.0),
+    )
+
+
 def scales(results: Results) -> Picture:
     """The classes' means at other weight scales over those of the main part."""
     main = results.by_class

@@ -29,6 +29,7 @@ def build(store: Store, document: dict[str, Any]) -> Page:
         notice=_notice(results),
         sections=[
             _class_section(results),
+            *([_returning_section(results)] if results.returning_correlation is not None else []),
             _table_section(results),
             _chance_section(results),
             *([_scale_section(results)] if results.scales else []),
@@ -145,12 +146,23 @@ def _class_section(results: Results) -> Section:
                 group.form.structure,
                 "yes" if group.form.is_commutative else "no",
                 str(len(group.members)),
+                str(results.returning[number]),
                 _places(ranking, number),
                 f"{decimal(ranking.value(number), 2)} ± {decimal(ranking.margin(number), 2)}",
                 decimal(results.tables.value(best), 2),
             ]
         )
-    header = ["class", "its best table", "structure", "commutative", "tables", "places", "mean in dB", "best in dB"]
+    header = [
+        "class",
+        "its best table",
+        "structure",
+        "commutative",
+        "tables",
+        "(xu)u = x(uu)",
+        "places",
+        "mean in dB",
+        "best in dB",
+    ]
     return Section(
         "Classes",
         [
@@ -168,6 +180,19 @@ def _class_section(results: Results) -> Section:
                 words=4,
             )
         ],
+    )
+
+
+def _returning_section(results: Results) -> Section:
+    return Section(
+        "What goes with it",
+        [
+            "A network of this kind computes (xw)v, a product with weights of the hidden layer and then one with those "
+            "of the output layer. Of the properties of a table, one bears on that: for how many imaginary units u "
+            "(xu)u = x(uu) holds for all x, so that a second product with u undoes the first. The rank correlation of "
+            f"this number with the classes' means is {decimal(float(results.returning_correlation or 0), 2)}."
+        ],
+        [figures.by_returning_units(results, MEASURE[results.settings["task"]])],
     )
 
 

@@ -17,7 +17,7 @@ from hyperelm.experiments.report import decibels
 from hyperelm.experiments.search_tasks import is_linear
 from hyperelm.experiments.statistics import by
 from hyperelm.experiments.store import Store
-from hyperelm.families import Copies, classes, known_names, members
+from hyperelm.families import Copies, classes, known_names, members, returning_units
 
 Array = NDArray[np.float64]
 
@@ -84,6 +84,20 @@ class Results:
         """The rank correlation of the classes' means with those at another weight scale."""
         here, there = self.by_class, self.scales[scale]
         return float(stats.spearmanr(*([ranking.value(n) for n in here.order] for ranking in (here, there)))[0])
+
+    @cached_property
+    def returning(self) -> dict[str, int]:
+        """The units with (xu)u = x(uu) of every class."""
+        return {str(c.number): returning_units(c.form) for c in self.classes}
+
+    @cached_property
+    def returning_correlation(self) -> float | None:
+        """The rank correlation of the classes' means with the number of such units; None where that tells nothing."""
+        if self.is_linear or len({*self.returning.values()}) == 1:
+            return None
+        order = self.by_class.order
+        found = stats.spearmanr([self.returning[n] for n in order], [self.by_class.value(n) for n in order])
+        return float(found[0])
 
     def reference_at(self, scale: str) -> float:
         """The mean score of the real networks at another weight scale."""
