@@ -17,18 +17,21 @@ SOURCES = Path(hyperelm.__file__).parent
 # The public surface; what has not been built yet is absent.
 PUBLIC = {
     *("Algebra", "algebras", "linalg", "pack", "unpack", "ELMAutoencoder", "ELMClassifier", "ELMRegressor"),
-    *("datasets", "metrics", "experiments", "dask"),
+    *("datasets", "metrics", "experiments", "dask", "load", "save", "to_onnx"),
 }
 
 # Each part may import those before it.
 ORDER = [
     *(
+        "_container",
+        "_files",
         "_memory",
         "_validation",
         "notation",
         "structure",
         "algebra",
         "algebras",
+        "families",
         "decomposition",
         "bilinear",
         "products",
@@ -55,6 +58,8 @@ RESERVED = {
     "matplotlib": ["experiments"],
     "jinja2": ["experiments"],
     "dask": ["dask"],
+    "onnx": ["onnx"],
+    "safetensors": ["_container"],
     "distributed": ["dask"],
     "typer": ["cli"],
     "rich": ["cli", "experiments"],

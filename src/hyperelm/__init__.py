@@ -6,11 +6,13 @@ from typing import Any as _Any
 from hyperelm import algebras, datasets, linalg, metrics
 from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
+from hyperelm.io import load, save
 from hyperelm.packing import pack, unpack
 
 __version__ = "0.1.0.dev0"
 
-_LAZY = ("dask", "experiments")
+# What is loaded when it is asked for, and from where.
+_LAZY = {"dask": "dask", "experiments": "experiments", "to_onnx": "onnx"}
 __all__ = [
     "Algebra",
     "ELMAutoencoder",
@@ -21,15 +23,19 @@ __all__ = [
     "datasets",
     "experiments",
     "linalg",
+    "load",
     "metrics",
     "pack",
+    "save",
+    "to_onnx",
     "unpack",
 ]
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LAZY:
-        return _import_module(f"hyperelm.{name}")
+        module = _import_module(f"hyperelm.{_LAZY[name]}")
+        return module if _LAZY[name] == name else getattr(module, name)
     raise AttributeError(f"module 'hyperelm' has no attribute {name!r}")
 
 

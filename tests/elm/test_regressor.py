@@ -400,7 +400,7 @@ def test_partial_fit_refusals():
     with pytest.raises(ValueError, match="X has 3 features, but ELMRegressor is expecting 4 features"):
         model.partial_fit(X[:, :3], y)
     by_svd = ELMRegressor(n_hidden=3, ridge=0.1, solver="svd").fit(X, y).set_params(solver="auto")
-    with pytest.raises(ValueError, match="fitted with solver='svd', which keeps no summary"):
+    with pytest.raises(ValueError, match=r"needs the summary of the rows seen, .* solver='svd' keeps none"):
         by_svd.partial_fit(X, y)
 
 
@@ -494,8 +494,8 @@ def test_verbose_shows_progress(capsys):
     assert capsys.readouterr().err == ""
     ELMRegressor(n_hidden=3, chunk_size=20, ridge=0.1, verbose=1).fit(X, y)
     error = capsys.readouterr().err
-    assert "ELMRegressor: 20 of 60 rows" in error
-    assert "60 of 60 rows" in error
+    assert "ELMRegressor (first look): 60 of 60 rows" in error
+    assert "ELMRegressor (gram): 60 of 60 rows" in error
 
 
 X, Y = numbers((30, 8)), numbers((30, 4), 1)

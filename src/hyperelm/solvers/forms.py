@@ -75,6 +75,11 @@ def gram_forms(algebra: Algebra) -> tuple[BlockForms, ...]:
     return tuple(_forms(block) for block in decompose(algebra))
 
 
+def form_matrices(algebra: Algebra) -> Matrix:
+    """The forms of all blocks as coefficients of H_sᵀH_t for the components of H, (F, d, d)."""
+    return np.concatenate([b.components @ b.forms @ b.components.T for b in gram_forms(algebra)])
+
+
 @lru_cache(maxsize=256)
 def gram_plan(algebra: Algebra, *, search: bool) -> GramPlan:
     """The products with the fewest multiplications; with `search`, planes that have to be found compete."""

@@ -11,7 +11,7 @@ decides whether the answer can be trusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
 from hyperelm.products import block_basis, gather, is_identity
 from hyperelm.solvers.accumulator import Accumulator
-from hyperelm.solvers.forms import GramPlan, gram_forms, gram_plan
+from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan
 from hyperelm.solvers.problem import Array, NormalEquations
 from hyperelm.solvers.sums import Pair, Planes, nonzero_components, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
@@ -44,6 +44,7 @@ class Gram(Accumulator):
     """Accumulator of the normal equations of every block."""
 
     method = "gram"
+    basis = ("coordinates", "forms")
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
@@ -59,6 +60,16 @@ class Gram(Accumulator):
         self._summed_squares()
         self._summed_crosses()
         return self.__dict__
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Also forms, (F, d, d), of HᵀH; squares, (F, L, L): their sums; cross, (d, L, N): Φ_L(H)ᵀφ(T)."""
+        own = {"forms": form_matrices(self.algebra), "squares": self._summed_squares(), "cross": self._summed_crosses()}
+        return super().arrays() | own
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        super().restore(arrays)
+        self._squares, self._crosses = None, {}
+        self._forms, self._coordinates = arrays["squares"].copy(), arrays["cross"].copy()
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         plan, kind = self._plan(), self._kind_of(T, known, team)
@@ -119,6 +130,23 @@ class Gram(Accumulator):
             NormalEquations(gram, gather(coordinates[at], block), block.parts * block.copies)
             for gram, at, block in zip(self._block_grams(), basis.coordinate_slices, basis.blocks)
         ]
+
+    @property
+    def bound(self) -> float:
+        """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds: the largest trace of a block."""
+        of_blocks = gram_forms(self.algebra)
+        traces = np.zeros(sum(len(of_block.forms) for of_block in of_blocks))
+        if self._forms is not None:
+            traces += np.trace(self._forms, axis1=1, axis2=2)
+        if self._squares is not None:
+            symmetric = np.concatenate([of_block.signs for of_block in of_blocks]) > 0
+            traces += symmetric * (self._plan().to_forms @ np.trace(self._squares, axis1=1, axis2=2))
+        on_diagonal, first = [], 0
+        for of_block in of_blocks:
+            last = first + len(of_block.forms)
+            on_diagonal.append(float(np.einsum("fqq->f", of_block.entries).real @ traces[first:last]))
+            first = last
+        return max(on_diagonal)
 
     def _summed_squares(self) -> FloatArray:
         """The forms of HᵀH, which from now on stand for the sums of the plan."""

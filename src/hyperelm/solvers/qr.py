@@ -10,16 +10,18 @@ of one of all the rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, block_matrix, gather, planes
 from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.problem import Array, Triangular
 from hyperelm.solvers.sums import Planes
 from hyperelm.solvers.team import Team
@@ -31,6 +33,7 @@ class QR(Accumulator):
     """Accumulator of the triangular factors of every block."""
 
     method = "qr"
+    basis = ("coordinates", "entries")
     tail: float
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
@@ -41,6 +44,32 @@ class QR(Accumulator):
             K, R = block.size * unknowns, block.copies * targets
             kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
             self._factors.append((np.zeros((K, K), kind, order="F"), np.zeros((K, R), kind, order="F")))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Also entries, (d, p): the entries of all B; and of block n R.n, (K, K), and qt.n, (K, R)."""
+        factors = {f"R.{n}": np.triu(R) for n, (R, _) in enumerate(self._factors)}
+        targets = {f"qt.{n}": qt for n, (_, qt) in enumerate(self._factors)}
+        return super().arrays() | {"entries": block_basis(self.algebra).entries} | factors | targets
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        super().restore(arrays)
+        self._factors = [
+            (np.array(arrays[f"R.{n}"], order="F"), np.array(arrays[f"qt.{n}"], order="F"))
+            for n in range(len(self._factors))
+        ]
+
+    @classmethod
+    def following(cls, gram: Gram) -> QR:
+        """Go on from normal equations: as rows whose AᴴA and Aᴴt these are."""
+        state = cls(gram.algebra, gram.unknowns, gram.targets, gram.dtype)
+        explained = 0.0
+        for n, problem in enumerate(gram.problems()):
+            spectrum = problem.spectral()
+            state._fold(n, spectrum.sigma[:, None] * spectrum.V.conj().T, spectrum.z)
+            explained += float(spectrum.energies().sum())
+        state.rows, state.weight, state.square = gram.rows, gram.weight, gram.square
+        state.tail = max(gram.square - explained, 0.0)
+        return state
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         basis = block_basis(self.algebra)
