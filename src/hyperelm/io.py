@@ -100,6 +100,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ValueError
         If the file is not such a file, not all of one, has been changed, or is of a later format.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from hyperelm import ELMAutoencoder, load, save
+    >>> X = np.random.default_rng(0).standard_normal((100, 8))
+    >>> with TemporaryDirectory() as folder:
+    ...     save(ELMAutoencoder("complex", n_hidden=3).fit(X), f"{folder}/model.hyperelm")
+    ...     load(f"{folder}/model.hyperelm").transform(X).shape
+    (100, 6)
     """
     return _loaded(path)[1]
 
@@ -163,6 +174,7 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "input": _layout_fields(model._input),
         "output": _layout_fields(model._output),
         "solver": model.solver_,
+        "container": getattr(model, "_sklearn_output_config", {}).get("transform"),
         "numbers": {name: _finite(kind(getattr(model, name))) for name, kind in NUMBERS.items()},
     }
     arrays: Arrays = {
@@ -237,6 +249,8 @@ class _Content:
         self._add_weights(model)
         self._add_numbers(model)
         self._add_labels(model)
+        if isinstance(model, ELMAutoencoder) and self.header.get("container") is not None:
+            model.set_output(transform=self._choice("container", ("default", "pandas", "polars")))
         state = {name.removeprefix(_STATE): self._take(name) for name in list(self.arrays) if name.startswith(_STATE)}
         if state and model.solver_ == "svd":
             raise ValueError("it holds a summary of rows, which its solver 'svd' has not")
