@@ -31,6 +31,7 @@ ORDER = [
         "structure",
         "algebra",
         "algebras",
+        "families",
         "decomposition",
         "bilinear",
         "products",
