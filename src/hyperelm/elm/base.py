@@ -127,7 +127,8 @@ class BaseELM(BaseEstimator):
                         "Let X give tuples (X, y) or (X, y, sample_weight)."
                     )
             blocks = Blocks(X, self._check_rows)
-            return Local(iter(blocks) if iter(X) is X else blocks, None, self._title())
+            # What gives the same iterator again cannot start again.
+            return Local(iter(blocks) if iter(X) is iter(X) else blocks, None, self._title())
         rows = self._check_rows(X, y, sample_weight, reset=True)
         return Local([rows], len(rows), self._title())
 
