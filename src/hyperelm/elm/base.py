@@ -32,7 +32,7 @@ from hyperelm.products import right_operator
 from hyperelm.solvers import QR, Gram, Solution, solve, svd
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import METHODS, check_ridge, trusted
-from hyperelm.solvers.sums import chunk_rows, row_blocks
+from hyperelm.solvers.sums import Planes, chunk_rows, row_blocks
 from hyperelm.solvers.team import Team, team
 
 # Pre-activations of this root mean square: in the bend of tanh, where a layer is neither linear nor saturated.
@@ -44,6 +44,8 @@ class RankDeficiencyWarning(UserWarning):
 
 
 Weights = FloatArray | None
+# Which rows, their hidden layer and targets, the planes of these where they are formed, and who works on them.
+Block = tuple[slice, FloatArray, FloatArray, Planes | None, Team]
 
 
 class BaseELM(BaseEstimator):
@@ -98,21 +100,16 @@ class BaseELM(BaseEstimator):
                 raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}.")
         if self.solver not in METHODS:
             raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
-        scale: Any = self.weight_scale
-        number = isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
-        known = isinstance(scale, str) and scale in ("auto", "paper")
-        if not known and not (number and 0 < scale < np.inf):
-            raise ValueError(f"`weight_scale` must be 'auto', 'paper' or a number > 0, got {scale!r}.")
+        check_weight_scale(self.weight_scale)
 
     def _activation_name(self) -> str | Activation:
         return self.activation
 
     def _check_X(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """A validated array, (n, columns) or (n, features, d); integers stay, to be cast block by block."""
-        dtype = None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
         if not reset and isinstance(X, np.ndarray):
             self._check_axes(X)
-        X = validate_data(self, X, reset=reset, dtype=dtype, allow_nd=True)
+        X = checked_input(self, X, reset=reset)
         if not reset:
             self._check_axes(X)
         self._check_components(X, "X")
@@ -151,13 +148,15 @@ class BaseELM(BaseEstimator):
         W[:D] *= dtype.type(self.weight_scale_)
         if self.bias:
             # The input of the bias is 1 in any unit of the data, so a scale that follows the data leaves it out.
-            W[D] *= dtype.type(AUTO_SCALE if self.weight_scale == "auto" else self.weight_scale_)
+            times = times_auto(self.weight_scale)
+            W[D] *= dtype.type(self.weight_scale_ if times is None else times * AUTO_SCALE)
         self.hidden_weights_ = W
 
     def _scale(self, X: NDArray[Any], weight: Weights) -> float:
         if self.weight_scale == "paper":
             return 10 / self._input.features
-        if self.weight_scale != "auto":
+        times = times_auto(self.weight_scale)
+        if times is None:
             return float(self.weight_scale)
         total, count = 0.0, 0.0
         for rows in row_blocks(len(X), 4096):
@@ -166,7 +165,7 @@ class BaseELM(BaseEstimator):
             w = np.ones(len(block)) if weight is None else weight[rows]
             total, count = total + float(squares @ w), count + float(w.sum())
         mean = total / count if count > 0 else 0.0
-        return AUTO_SCALE / np.sqrt(mean) if mean > 0 else AUTO_SCALE
+        return times * AUTO_SCALE / np.sqrt(mean) if mean > 0 else times * AUTO_SCALE
 
     def _layer(self) -> HiddenLayer:
         return HiddenLayer(self.hidden_weights_, self.bias, self.direct_link, self._activation, self.algebra_)
@@ -178,10 +177,13 @@ class BaseELM(BaseEstimator):
 
         `weight` says how many samples a row stands for, `cost` how much an error on it matters.
         """
-        dtype = self._dtype(X)
+        self._begin(X, weight, output)
+        self._train(X, T, weight, cost, self._dtype(X))
+
+    def _begin(self, X: NDArray[Any], weight: Weights, output: Layout) -> None:
+        """Fix how columns lie in numbers, and the hidden layer."""
         self._input, self._output = Layout.of(X, self.algebra_, self.packing), output
-        self._draw(X, weight, dtype)
-        self._train(X, T, weight, cost, dtype)
+        self._draw(X, weight, self._dtype(X))
 
     def _continue(
         self, X: NDArray[Any], T: NDArray[Any], weight: Weights, output: Layout, cost: Weights = None
@@ -192,8 +194,8 @@ class BaseELM(BaseEstimator):
                 "`solver` must not be 'svd' for partial_fit, which does not keep rows. Use 'qr' or 'auto'."
             )
         if not self.__sklearn_is_fitted__():
-            self._input, self._output, self._state = Layout.of(X, self.algebra_, self.packing), output, None
-            self._draw(X, weight, self._dtype(X))
+            self._begin(X, weight, output)
+            self._state = None
         elif self._state is None:
             raise ValueError(
                 "This model was fitted with solver='svd', which keeps no summary of its rows: fit it again."
@@ -235,19 +237,26 @@ class BaseELM(BaseEstimator):
 
     def _accumulate(self, state: Accumulator, X: NDArray[Any], T: NDArray[Any], weight: Weights, cost: Weights) -> None:
         """Take rows through the hidden layer into an accumulator, which the model keeps for `partial_fit`."""
-        layer, D, N = self._layer(), self._input.features, self._output.features
-        size = self.chunk_size or chunk_rows(self.algebra_, D, layer.width, N, state.dtype.itemsize)
-        work = float(len(X)) * layer.width * (D + N + layer.width) * self.algebra_.dim**2
         total = _product(weight, cost)
+        for rows, H, t, planes, crew in self._blocks(X, T, state.dtype):
+            count = float(len(H)) if weight is None else float(weight[rows].sum())
+            sample_weight = None if total is None else total[rows]
+            state.update(H, t, sample_weight, count=count, team=crew, known=planes)
+        self._state = state
+
+    def _blocks(self, X: NDArray[Any], T: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[Block]:
+        """The hidden layer and the targets of one row block after another."""
+        layer, D, N = self._layer(), self._input.features, self._output.features
+        size = self.chunk_size or chunk_rows(self.algebra_, D, layer.width, N, dtype.itemsize)
+        work = float(len(X)) * layer.width * (D + N + layer.width) * self.algebra_.dim**2
         with team(work) as crew:
             for rows in self._progress(len(X), size):
-                x = self._input.pack(X[rows], state.dtype)
+                x = self._input.pack(X[rows], dtype)
                 H, planes = layer(x, crew)
-                t, known = (x, planes) if T is X else (self._output.pack(T[rows], state.dtype), None)
-                count = float(len(H)) if weight is None else float(weight[rows].sum())
-                sample_weight = None if total is None else total[rows]
-                state.update(H, t, sample_weight, count=count, team=crew, known=known)
-        self._state = state
+                if T is X:
+                    yield rows, H, x, planes, crew
+                else:
+                    yield rows, H, self._output.pack(T[rows], dtype), None, crew
 
     def _progress(self, rows: int, size: int) -> Iterator[slice]:
         for block in row_blocks(rows, size):
@@ -337,8 +346,34 @@ class BaseELM(BaseEstimator):
         return tags
 
 
+def checked_input(estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1) -> NDArray[Any]:
+    """What scikit-learn makes of an input of any number of axes; integers stay."""
+    dtype = None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
+    return validate_data(estimator, X, reset=reset, dtype=dtype, allow_nd=True, ensure_min_samples=least)
+
+
 def _product(weight: Weights, cost: Weights) -> Weights:
     return weight if cost is None else cost if weight is None else weight * cost
+
+
+def check_weight_scale(scale: Any) -> None:
+    number = isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
+    known = isinstance(scale, str) and (scale == "paper" or times_auto(scale) is not None)
+    if not known and not (number and 0 < scale < np.inf):
+        raise ValueError(
+            f"`weight_scale` must be 'auto', a multiple of it as '0.1 auto', 'paper' or a number > 0, got {scale!r}."
+        )
+
+
+def times_auto(scale: Any) -> float | None:
+    """1 for "auto", 0.1 for "0.1 auto", None for a scale that does not follow the data."""
+    if not isinstance(scale, str) or not scale.endswith("auto"):
+        return None
+    try:
+        times = float(scale.removesuffix("auto") or 1)
+    except ValueError:
+        return None
+    return times if 0 < times < np.inf else None
 
 
 def random_generator(random_state: Any) -> np.random.Generator:

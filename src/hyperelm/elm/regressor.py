@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 
 from hyperelm._validation import FloatArray
@@ -30,7 +30,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
         function of arrays; applied to each component.
     weight_scale : "auto", "paper" or float, default="auto"
         Standard deviation of the random weights. "auto" divides by the root mean square norm of the input rows, so
-        that results do not depend on the unit of the data; "paper" is 10/D for D inputs.
+        that results do not depend on the unit of the data; "0.1 auto" is a tenth of that; "paper" is 10/D for D inputs.
     bias : bool, default=True
         An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
     packing : {"full", "imaginary", "real"}, default="full"
@@ -109,15 +109,22 @@ class ELMRegressor(RegressorMixin, BaseELM):
         return self._outputs(X).reshape(self._output.shape(len(X)))
 
     def _check_X_y(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         X = self._check_X(X, reset=reset)
-        y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=self)
+        y = checked_target(self, X, y)
         self._check_components(y, "y")
-        check_consistent_length(X, y)
-        return X, np.asarray(y)
+        return X, y
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def checked_target(estimator: BaseEstimator, X: NDArray[Any], y: Any) -> NDArray[Any]:
+    """Numbers of any number of axes, as many rows as X."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
+    check_consistent_length(X, y)
+    return np.asarray(y)

@@ -108,6 +108,14 @@ class Gram(Accumulator):
             mine = self._summed()
             mine += coordinates
 
+    def restricted(self, rows: NDArray[np.intp]) -> Gram:
+        """What the accumulator of these rows of X alone would hold."""
+        part = Gram(self.algebra, len(rows), self.targets, self.dtype)
+        part._squares = self._squares[:, rows[:, None], rows]
+        part._coordinates = self._summed()[:, rows]
+        part.rows, part.weight, part.square = self.rows, self.weight, self.square
+        return part
+
     def problems(self) -> list[NormalEquations]:
         basis = block_basis(self.algebra)
         coordinates = self._summed()

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from hyperelm._validation import FloatArray
@@ -68,6 +69,15 @@ class QR(Accumulator):
             assert info == 0, info
         self._factors[n] = (R, qt)
         self.tail += float(np.linalg.norm(t.astype(np.result_type(t, np.float64), copy=False))) ** 2
+
+    def restricted(self, rows: NDArray[np.intp]) -> QR:
+        """What the accumulator of these rows of X alone would hold, but for signs."""
+        part = QR(self.algebra, len(rows), self.targets, self.dtype)
+        for n, problem in enumerate(self.problems()):
+            part._fold(n, problem.R[:, self.unknowns_of(rows, problem)], problem.qt)
+        part.tail += self.tail
+        part.rows, part.weight, part.square = self.rows, self.weight, self.square
+        return part
 
     def problems(self) -> Sequence[Triangular]:
         blocks = block_basis(self.algebra).blocks
