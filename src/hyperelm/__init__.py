@@ -5,7 +5,7 @@ from typing import Any as _Any
 
 from hyperelm import algebras, datasets, linalg, metrics
 from hyperelm.algebra import Algebra
-from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
+from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
 from hyperelm.packing import pack, unpack
 
 __version__ = "0.1.0.dev0"
@@ -16,6 +16,7 @@ __all__ = [
     "ELMAutoencoder",
     "ELMClassifier",
     "ELMRegressor",
+    "ELMRegressorCV",
     "algebras",
     "dask",
     "datasets",
