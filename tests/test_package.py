@@ -17,12 +17,15 @@ SOURCES = Path(hyperelm.__file__).parent
 # The public surface; what has not been built yet is absent.
 PUBLIC = {
     *("Algebra", "algebras", "linalg", "pack", "unpack", "ELMAutoencoder", "ELMClassifier", "ELMRegressor"),
-    *("datasets", "metrics", "experiments", "dask"),
+    "ELMRegressorCV",
+    *("datasets", "metrics", "experiments", "dask", "load", "save"),
 }
 
 # Each part may import those before it.
 ORDER = [
     *(
+        "_container",
+        "_files",
         "_memory",
         "_validation",
         "notation",

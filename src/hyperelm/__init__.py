@@ -6,6 +6,7 @@ from typing import Any as _Any
 from hyperelm import algebras, datasets, linalg, metrics
 from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
+from hyperelm.io import load, save
 from hyperelm.packing import pack, unpack
 
 __version__ = "0.1.0.dev0"
@@ -22,8 +23,10 @@ __all__ = [
     "datasets",
     "experiments",
     "linalg",
+    "load",
     "metrics",
     "pack",
+    "save",
     "unpack",
 ]
 

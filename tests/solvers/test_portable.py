@@ -7,7 +7,7 @@ import pytest
 
 from hyperelm import algebras, linalg
 from hyperelm.decomposition import decompose
-from hyperelm.solvers import Gram, gram, solve
+from hyperelm.solvers import QR, Gram, gram, solve
 
 
 def noisy(function, rng):
@@ -60,3 +60,17 @@ def test_merging_with_itself_after_a_solve():
     P, t = linalg.left_matrix(H, algebra), linalg.to_real(T)
     expected = np.linalg.solve(2 * P.T @ P + 0.1 * np.eye(8), 2 * P.T @ t)
     np.testing.assert_allclose(linalg.to_real(solve(state, 0.1).x), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Gram, QR])
+def test_arrays_of_an_accumulator(kind, algebra):
+    rng = np.random.default_rng(0)
+    H, T = rng.standard_normal((9, 2, algebra.dim)), rng.standard_normal((9, 3, algebra.dim))
+    state, again = kind(algebra, 2, 3), kind(algebra, 2, 3)
+    state.update(H, T)
+    again.restore(state.arrays())
+    assert (again.rows, again.weight, again.square, again.tail) == (9, state.weight, state.square, state.tail)
+    assert np.array_equal(solve(again, 0.1).x, solve(state, 0.1).x)
+    again.update(H, T)
+    assert (state.rows, again.rows) == (9, 18)
+    assert not np.array_equal(solve(again, 0.1).x, solve(state, 0.1).x)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numbers
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class BaseELM(BaseEstimator):
     hidden_weights_: FloatArray
     output_weights_: FloatArray
     n_features_in_: int
-    _state: Accumulator | None
+    _state: Accumulator | Mapping[str, NDArray[Any]] | None  # a mapping until a model from a file goes on
 
     def __init__(
         self,
@@ -198,14 +198,22 @@ class BaseELM(BaseEstimator):
             self._state = None
         elif self._state is None:
             raise ValueError(
-                "This model was fitted with solver='svd', which keeps no summary of its rows: fit it again."
+                "partial_fit needs the summary of the rows seen, which this model lacks: solver='svd' keeps none, and "
+                "a file has it only from `save(model, path, state=True)`. Save it so, or fit it again."
             )
         elif output != self._output:
             raise ValueError(f"`y` must have the shape {self._output.shape(len(X))} of earlier calls, got {T.shape}.")
-        kind = Gram if self.solver == "gram" else QR
-        state = self._state or self._new_state(kind, self.hidden_weights_.dtype)
+        state = self._resumed() or self._new_state(Gram if self.solver == "gram" else QR, self.hidden_weights_.dtype)
         self._accumulate(state, X, T, weight, cost)
         self._finish(self._solve(state), rows=state.rows)
+
+    def _resumed(self) -> Accumulator | None:
+        """The summary of the rows seen, which of a model from a file are arrays up to here."""
+        if isinstance(self._state, Mapping):
+            state = self._new_state(Gram if self.solver_ == "gram" else QR, self.hidden_weights_.dtype)
+            state.restore(self._state)
+            return state
+        return self._state
 
     def _train(self, X: NDArray[Any], T: NDArray[Any], weight: Weights, cost: Weights, dtype: np.dtype[Any]) -> None:
         """Fit the output layer to rows that can be read as often as needed."""
@@ -279,6 +287,8 @@ class BaseELM(BaseEstimator):
         self.output_weights_ = solution.x
         self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
         self.n_parameters_ = self.hidden_weights_.size + self.output_weights_.size
+        self.n_samples_seen_ = rows
+        self.solver_ = self._state.method if isinstance(self._state, Accumulator) else "svd"
         if self.ridge == 0 and solution.rank < self.algebra_.dim * len(solution.x):
             warnings.warn(
                 f"The hidden layer has rank {solution.rank} of {self.algebra_.dim * len(solution.x)} on {rows} rows: "
@@ -290,22 +300,20 @@ class BaseELM(BaseEstimator):
 
     def _build_operators(self) -> None:
         """The real matrices of both layers, on raw columns: Φ_R(W)ᵀ and Φ_R(M)ᵀ without the unused places."""
-        layer = self._layer()
-        self._linked = self.direct_link
+        D, W, M = self._input.features, self.hidden_weights_, self.output_weights_
         inputs = slice(None) if self._input.is_flat else self._input.places
         outputs = slice(None) if self._output.is_flat else self._output.places
-        self._encoder = right_operator(layer.weights, self.algebra_)[inputs]
-        self._encoder_bias = None if layer.bias is None else layer.bias.ravel()
-        M = self.output_weights_
-        if self.bias:
-            M, bias = M[:-1], M[-1].ravel()[outputs]
+        self._encoder = right_operator(W[:D], self.algebra_)[inputs]
+        self._encoder_bias = self._decoder_bias = None
+        # What was fitted, whatever the parameters are by now.
+        if len(W) > D:
+            self._encoder_bias = W[D].ravel()
+            M, self._decoder_bias = M[:-1], M[-1].ravel()[outputs]
+        self._linked = len(M) > W.shape[1]
         self._decoder = right_operator(M, self.algebra_)[:, outputs]
-        self._decoder_bias = bias if self.bias else None
-        if self.direct_link:
-            split = self.n_hidden * self.algebra_.dim
-            places = inputs if isinstance(inputs, slice) else split + inputs
-            link = self._decoder[split:] if isinstance(places, slice) else self._decoder[places]
-            self._decoder = np.concatenate([self._decoder[:split], link])
+        if self._linked:
+            split = W.shape[1] * self.algebra_.dim
+            self._decoder = np.concatenate([self._decoder[:split], self._decoder[split:][inputs]])
 
     # ------------------------------------------------------------------ prediction
 

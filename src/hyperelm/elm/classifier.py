@@ -63,6 +63,10 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         Of the real matrix of the hidden layer, Φ_L(H).
     ridge_, weight_scale_ : float
         The values that were used.
+    solver_ : {"gram", "qr", "svd"}
+        What "auto" came to.
+    n_samples_seen_ : int
+        Rows that the output layer was fitted to.
     n_features_in_ : int
     classes_ : array of shape (n_classes,)
 

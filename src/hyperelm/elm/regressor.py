@@ -59,6 +59,10 @@ class ELMRegressor(RegressorMixin, BaseELM):
         Of the real matrix of the hidden layer, Φ_L(H).
     ridge_, weight_scale_ : float
         The values that were used.
+    solver_ : {"gram", "qr", "svd"}
+        What "auto" came to.
+    n_samples_seen_ : int
+        Rows that the output layer was fitted to.
     n_features_in_ : int
 
     Examples

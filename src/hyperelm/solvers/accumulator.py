@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class Accumulator(ABC):
     """
 
     method: str
+    basis: tuple[str, ...] = ("coordinates",)  # those of its arrays that depend on the algebra alone
     tail: float | None = None
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
@@ -95,6 +96,31 @@ class Accumulator(ABC):
         self.rows += other.rows
         self.weight += other.weight
         self.square += other.square
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The state as named arrays, which `restore` takes, also on another machine and in another release.
+
+        rows : (), whole
+        sums : (3,): `weight`, `square` and `tail`
+        coordinates : (d, d), the block basis that the other arrays, those of the subclass, are in
+        """
+        rows, sums = np.array(self.rows, np.int64), np.array([self.weight, self.square, self.tail or 0.0])
+        return {"rows": rows, "sums": sums, "coordinates": block_basis(self.algebra).coordinates}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Become the accumulator of the same algebra, sizes and precision that these are the `arrays` of."""
+        mine = self.arrays()
+        for name, array in mine.items():
+            given = arrays.get(name)
+            if given is None or given.shape != array.shape or given.dtype != array.dtype:
+                raise ValueError(
+                    f"The summary of rows must have {name!r} of shape {array.shape} and type {array.dtype}."
+                )
+        if not all(np.allclose(mine[name], arrays[name], rtol=0, atol=1e-8) for name in self.basis):
+            raise ValueError("The summary of rows must be in the block basis that this release finds for the algebra.")
+        self.rows = int(arrays["rows"])
+        self.weight, self.square, tail = arrays["sums"].tolist()
+        self.tail = None if self.tail is None else tail
 
     @abstractmethod
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None: ...

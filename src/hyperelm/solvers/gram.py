@@ -13,7 +13,7 @@ decides whether the answer can be trusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -49,6 +49,7 @@ class Gram(Accumulator):
     """Accumulator of the normal equations of every block."""
 
     method = "gram"
+    basis = ("coordinates", "planes")
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
@@ -61,6 +62,15 @@ class Gram(Accumulator):
         """In the block basis: a scheme that a search finds may be another one on another machine."""
         self._summed()
         return self.__dict__
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Also planes, (d, p): those of H; squares, (sums, L, L): of their products; cross, (d, L, N): Φ_L(H)ᵀφ(T)."""
+        own = {"planes": gram_plan(self.algebra).planes, "squares": self._squares, "cross": self._summed()}
+        return super().arrays() | own
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        super().restore(arrays)
+        self._squares, self._coordinates, self._crosses = arrays["squares"].copy(), arrays["cross"].copy(), {}
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         plan = gram_plan(self.algebra)

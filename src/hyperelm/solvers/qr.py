@@ -10,7 +10,7 @@ of one of all the rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class QR(Accumulator):
     """Accumulator of the triangular factors of every block."""
 
     method = "qr"
+    basis = ("coordinates", "entries")
     tail: float
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
@@ -42,6 +43,19 @@ class QR(Accumulator):
             K, R = block.size * unknowns, block.copies * targets
             kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
             self._factors.append((np.zeros((K, K), kind, order="F"), np.zeros((K, R), kind, order="F")))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Also entries, (d, p): the entries of all B; and of block n R.n, (K, K), and qt.n, (K, R)."""
+        factors = {f"R.{n}": np.triu(R) for n, (R, _) in enumerate(self._factors)}
+        targets = {f"qt.{n}": qt for n, (_, qt) in enumerate(self._factors)}
+        return super().arrays() | {"entries": block_basis(self.algebra).entries} | factors | targets
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        super().restore(arrays)
+        self._factors = [
+            (np.array(arrays[f"R.{n}"], order="F"), np.array(arrays[f"qt.{n}"], order="F"))
+            for n in range(len(self._factors))
+        ]
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         basis = block_basis(self.algebra)

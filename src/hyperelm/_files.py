@@ -1,0 +1,53 @@
+"""Files that are written whole or not at all.
+
+The content goes to a temporary file in the same folder, to the disk, and only then takes the name: whatever happens
+on the way, under that name is the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` to the file `path`, which keeps its permissions if it is there already."""
+    target = os.path.realpath(path)
+    there = os.path.exists(target)
+    if there and not os.path.isfile(target):
+        raise ValueError(f"`path` must be a file, got {os.fspath(path)!r}, which is a folder or a device.")
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f".hyperelm-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if there:
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except OSError as error:
+        _remove(temporary)
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    except BaseException:
+        _remove(temporary)
+        raise
+    _to_disk(folder)
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def _to_disk(folder: str) -> None:
+    """The new name, too, survives a power cut; where folders cannot be opened (Windows), the system sees to it."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

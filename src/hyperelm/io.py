@@ -1,0 +1,305 @@
+"""Models as files, whose form `_container` describes.
+
+The header has the class, its parameters, the layouts of input and output and a few fitted numbers; the multiplication
+table, the weights, labels, names and, if wanted, the summary of the training rows are arrays. From these a model is
+built as `fit` builds it. Nothing is believed that the arrays do not bear out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hyperelm._container import Arrays, Header, read, shown, to_bytes
+from hyperelm._files import write_whole
+from hyperelm.activations import ACTIVATIONS
+from hyperelm.algebra import Algebra
+from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
+from hyperelm.elm.base import BaseELM
+from hyperelm.elm.layout import Layout
+from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.choice import METHODS
+
+__all__ = ["load", "save"]
+
+# The models that files hold; of a search, it is the best estimator.
+CLASSES: dict[str, type[BaseELM]] = {kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder)}
+NUMBERS = ("rank_", "condition_", "ridge_", "weight_scale_", "n_samples_seen_")  # what `fit` found
+
+_STATE = "state."
+
+
+def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> None:
+    """Write a fitted model to a file, from which `load` makes one whose predictions are the same bit for bit.
+
+    Parameters
+    ----------
+    model : ELMRegressor, ELMClassifier, ELMAutoencoder, or a search whose `best_estimator_` is one
+    path : str or Path
+        Overwritten if it exists, and then whole or not at all.
+    state : bool
+        Whether the summary of the training rows goes into the file, with which `partial_fit` can go on. It does not
+        hold rows, but its size grows with the square of `n_hidden`.
+
+    Notes
+    -----
+    A `random_state` that is a generator becomes None: its draws are in the weights. A function as `activation` is
+    refused, as a file from which a function could come would have to run code.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from hyperelm import ELMRegressor, load, save
+    >>> X = np.random.default_rng(0).standard_normal((100, 8))
+    >>> model = ELMRegressor("klein4", n_hidden=10, random_state=0).fit(X, X[:, 0])
+    >>> with TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.hyperelm")
+    ...     again = load(f"{folder}/model.hyperelm")
+    >>> bool(np.all(again.predict(X) == model.predict(X)))
+    True
+    """
+    model = getattr(model, "best_estimator_", model)
+    if CLASSES.get(type(model).__name__) is not type(model):
+        raise ValueError(
+            f"`model` must be one of {', '.join(CLASSES)}, got {type(model).__name__}. Save the steps of a pipeline "
+            "one by one, or use skops or, for files of your own, pickle."
+        )
+    check_is_fitted(model)
+    header, arrays = _described(model)
+    if state:
+        arrays |= {_STATE + name: array for name, array in _state_of(model).items()}
+    write_whole(path, to_bytes(header, arrays))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model in a file that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ELMRegressor, ELMClassifier or ELMAutoencoder
+
+    Raises
+    ------
+    ValueError
+        If the file is not such a file, not all of one, has been changed, or is of a later format.
+    """
+    try:
+        return _Content(*read(path)).model()
+    except (ValueError, TypeError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {reason}.") from None
+
+
+# ---------------------------------------------------------------------- from a model
+
+
+def _described(model: BaseELM) -> tuple[Header, Arrays]:
+    from hyperelm import __version__
+
+    header: Header = {
+        "hyperelm": __version__,
+        "class": type(model).__name__,
+        "parameters": {name: _plain(name, value, model) for name, value in model.get_params(deep=False).items()},
+        "algebra": model.algebra_.name,
+        "activation": _activation_name(model._activation),
+        "input": _layout_fields(model._input),
+        "output": _layout_fields(model._output),
+        "solver": model.solver_,
+        "numbers": {name: _finite(getattr(model, name)) for name in NUMBERS},
+    }
+    arrays: Arrays = {
+        "table": model.algebra_.table,
+        "units": np.array(model.algebra_.units, dtype=object),
+        "hidden_weights_": model.hidden_weights_,
+        "output_weights_": model.output_weights_,
+    }
+    arrays |= {name: getattr(model, name) for name in ("feature_names_in_", "classes_") if hasattr(model, name)}
+    return header, arrays
+
+
+def _state_of(model: BaseELM) -> Mapping[str, NDArray[Any]]:
+    state = model._state
+    if state is None:
+        raise ValueError(
+            "`state` must be False for this model, which keeps no summary of its rows: it was fitted with solver='svd' "
+            "or loaded from a file without one."
+        )
+    return state.arrays() if isinstance(state, Accumulator) else state
+
+
+def _plain(name: str, value: Any, model: BaseELM) -> Any:
+    """A parameter as JSON has it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if name == "activation" and callable(value):
+        return _activation_name(value)
+    if name == "algebra" and isinstance(value, Algebra):
+        if value != model.algebra_ or (value.name, value.units) != (model.algebra_.name, model.algebra_.units):
+            raise ValueError("`algebra` must be the one that the model was fitted with. Fit it again.")
+        return None
+    if name == "random_state" and not isinstance(value, int):
+        return None
+    if name == "class_weight" and isinstance(value, dict):
+        return [[_plain("a label", label, model), _plain("a weight", weight, model)] for label, weight in value.items()]
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError(f"`{name}` must be a finite number or a text to be saved, got {value!r}.")
+
+
+def _activation_name(function: Any) -> str:
+    for name, known in ACTIVATIONS.items():
+        if function is known:
+            return name
+    raise ValueError(
+        f"`activation` must be a name for the model to be saved, got {function!r}: a file that brings its own function "
+        f"would run code. Fit with one of {', '.join(map(repr, ACTIVATIONS))}, or use pickle for files of your own."
+    )
+
+
+def _layout_fields(layout: Layout) -> dict[str, int]:
+    return {"ndim": layout.ndim, "columns": layout.columns, "start": layout.start, "channels": layout.channels}
+
+
+def _finite(number: Any) -> Any:
+    """JSON has no infinity; its text reads back."""
+    number = number.item() if isinstance(number, np.generic) else number
+    return number if math.isfinite(number) else str(number)
+
+
+# ---------------------------------------------------------------------- to a model
+
+
+class _Content:
+    """What a file says, taken out piece by piece and checked."""
+
+    def __init__(self, header: Header, arrays: Arrays) -> None:
+        self.header, self.arrays = header, arrays
+
+    def model(self) -> BaseELM:
+        kind = CLASSES.get(self._part("class", str))
+        if kind is None:
+            raise ValueError(f"it holds a model of the class {shown(self.header['class'])}, which this release lacks")
+        algebra = self._algebra()
+        model = self._with_parameters(kind, algebra)
+        model._activation = ACTIVATIONS[self._choice("activation", tuple(ACTIVATIONS))]
+        model._input, model._output = self._layout("input", algebra), self._layout("output", algebra)
+        self._add_weights(model)
+        self._add_numbers(model)
+        self._add_labels(model)
+        state = {name.removeprefix(_STATE): self._take(name) for name in list(self.arrays) if name.startswith(_STATE)}
+        if state and model.solver_ == "svd":
+            raise ValueError("it holds a summary of rows, which its solver 'svd' has not")
+        model._state = state or None
+        if self.arrays:
+            raise ValueError(f"it holds the unknown array {shown(min(self.arrays))}")
+        model._build_operators()
+        return model
+
+    def _with_parameters(self, kind: type[BaseELM], algebra: Algebra) -> BaseELM:
+        parameters = self._part("parameters", dict)
+        if parameters.keys() != set(kind._get_param_names()):
+            raise ValueError(f"its parameters are not those of {kind.__name__}")
+        for name, value in parameters.items():
+            if isinstance(value, list) and name == "class_weight":
+                parameters[name] = _pairs(value)
+            elif isinstance(value, (list, dict)):
+                raise ValueError(f"its parameter {name} is neither a number nor a text")
+        named = parameters["algebra"]
+        if named is not None and not isinstance(named, str):
+            raise ValueError("its parameter algebra is not a text")
+        model = kind(**parameters | {"algebra": algebra})
+        BaseELM._check_parameters(model)
+        model.algebra = algebra if named is None else named
+        return model
+
+    def _algebra(self) -> Algebra:
+        units = self._take("units")
+        if units.dtype != object or units.ndim != 1:
+            raise ValueError("the units of its algebra are not texts")
+        return Algebra(self._take("table"), name=self._part("algebra", str), units=units.tolist())
+
+    def _layout(self, name: str, algebra: Algebra) -> Layout:
+        fields = self._part(name, dict)
+        if not all(type(fields.get(key)) is int for key in ("ndim", "columns", "start", "channels")):
+            raise ValueError(f"the layout of its {name} is not whole numbers")
+        ndim, columns, start, channels = (fields[key] for key in ("ndim", "columns", "start", "channels"))
+        fits = columns >= 1 and start >= 0 and channels >= 1 and start + channels <= algebra.dim
+        fits = fits and ndim in ((2, 3) if name == "input" else (1, 2, 3)) and (ndim > 1 or columns == 1)
+        if not fits or (ndim == 3 and (channels != algebra.dim or columns % algebra.dim)):
+            raise ValueError(f"the layout of its {name} is impossible")
+        return Layout(ndim, columns, -(-columns // channels), algebra.dim, start, channels)
+
+    def _add_weights(self, model: BaseELM) -> None:
+        W, M = self._take("hidden_weights_"), self._take("output_weights_")
+        D, N, d = model._input.features, model._output.features, model.algebra_.dim
+        fits = W.ndim == M.ndim == 3 and W.dtype == M.dtype and W.dtype in (np.float32, np.float64)
+        fits = fits and W.shape[0] - D in (0, 1) and W.shape[1] >= 1 and W.shape[2] == d
+        if not fits or M.shape[1:] != (N, d) or len(M) - W.shape[1] - (len(W) - D) not in (0, D):
+            raise ValueError("the shapes and types of its weights do not fit together")
+        model.hidden_weights_, model.output_weights_ = W, M
+        model.n_parameters_ = W.size + M.size
+
+    def _add_numbers(self, model: BaseELM) -> None:
+        numbers = self._part("numbers", dict)
+        for name in NUMBERS:
+            value = numbers.get(name)
+            value = float(value) if value in ("inf", "-inf", "nan") else value
+            if type(value) not in (int, float):
+                raise ValueError(f"it does not say {name}")
+            setattr(model, name, value)
+        model.solver_ = self._choice("solver", METHODS[1:])
+
+    def _add_labels(self, model: BaseELM) -> None:
+        """What scikit-learn wants to know of the columns, and the classes."""
+        source = model._input
+        model.n_features_in_ = source.columns if source.ndim == 2 else source.features
+        if "feature_names_in_" in self.arrays:
+            names = self._take("feature_names_in_")
+            if names.dtype != object or names.shape != (model.n_features_in_,):
+                raise ValueError("the names of its columns are not one text each")
+            model.feature_names_in_ = names
+        if isinstance(model, ELMClassifier):
+            classes = self._take("classes_")
+            if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
+                raise ValueError("its classes are not different labels")
+            model.classes_ = classes
+            expected = model._layout()
+        else:
+            expected = source if isinstance(model, ELMAutoencoder) else model._output
+        if model._output != expected:
+            raise ValueError("the layout of its output is not that of its class")
+
+    def _part(self, name: str, kind: type) -> Any:
+        value = self.header.get(name)
+        if not isinstance(value, kind):
+            raise ValueError(f"its header lacks {name!r}")
+        return value
+
+    def _choice(self, name: str, choices: tuple[str, ...]) -> str:
+        value: str = self._part(name, str)
+        if value not in choices:
+            raise ValueError(f"its {name} {shown(value)} is not one of {', '.join(choices)}")
+        return value
+
+    def _take(self, name: str) -> NDArray[Any]:
+        if name not in self.arrays:
+            raise ValueError(f"it lacks the array {name!r}")
+        return self.arrays.pop(name)
+
+
+def _pairs(items: list[Any]) -> dict[Any, Any]:
+    plain = (str, int, float)
+    if not all(isinstance(p, list) and len(p) == 2 and all(isinstance(item, plain) for item in p) for p in items):
+        raise ValueError("its parameter class_weight is not a list of labels and weights")
+    return dict(items)

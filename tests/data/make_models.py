@@ -1,0 +1,41 @@
+"""Writes the model files of the current format version beside itself, and what the models give for two rows.
+
+Run it once when the format version goes up, and keep the files of the earlier versions.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, _container, save
+
+HERE = Path(__file__).parent
+MINE = Algebra.from_table([["-0.1", "k", "-j"], ["k", "0.7", "i"], ["-j", "i", "-1"]], name="mine")
+
+
+def main() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 6))
+    labels = np.array(["yes", "no", "perhaps"])[np.arange(30) % 3]
+    shared = {"n_hidden": 3, "ridge": 0.1, "random_state": 0}
+    regressor = ELMRegressor(MINE, direct_link=True, packing="imaginary", **shared).fit(X, X[:, :2])
+    classifier = ELMClassifier("quaternions", activation="sine", solver="qr", **shared).fit(X.astype("f"), labels)
+    autoencoder = ELMAutoencoder("klein4", encoder="orthogonal", **shared).fit(X)
+    write(regressor, X[:2], ["predict"], [X[:2, :2].tolist()])
+    write(classifier, X[:2], ["predict", "predict_proba"], [labels[:2].tolist()])
+    write(autoencoder, X[:2], ["transform", "reconstruct"], [])
+
+
+def write(model, X, methods, more) -> None:
+    path = HERE / f"model-v{_container.FORMAT}-{type(model).__name__}.hyperelm"
+    save(model, path, state=True)
+    outputs = {method: getattr(model, method)(X.astype(model.hidden_weights_.dtype)).tolist() for method in methods}
+    record = {"X": X.tolist(), "rows": model.n_samples_seen_, "more": more, "outputs": outputs}
+    path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
