@@ -23,13 +23,16 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.table import TableRegressor
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import METHODS
 
 __all__ = ["load", "save"]
 
 # The models that files hold; of a search, it is the best estimator.
-CLASSES: dict[str, type[BaseELM]] = {kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder)}
+CLASSES: dict[str, type[BaseELM]] = {
+    kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder, TableRegressor)
+}
 NUMBERS = ("rank_", "condition_", "ridge_", "weight_scale_", "n_samples_seen_")  # what `fit` found
 
 _STATE = "state."
@@ -125,6 +128,7 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "output_weights_": model.output_weights_,
     }
     arrays |= {name: getattr(model, name) for name in ("feature_names_in_", "classes_") if hasattr(model, name)}
+    arrays |= {name: getattr(model, name) for name in model._saved}
     return header, arrays
 
 
@@ -197,6 +201,10 @@ class _Content:
         self._add_weights(model)
         self._add_numbers(model)
         self._add_labels(model)
+        for name in model._saved:
+            setattr(model, name, self._take(name))
+        if isinstance(model, TableRegressor):
+            model._check_saved()
         state = {name.removeprefix(_STATE): self._take(name) for name in list(self.arrays) if name.startswith(_STATE)}
         if state and model.solver_ == "svd":
             raise ValueError("it holds a summary of rows, which its solver 'svd' has not")

@@ -55,6 +55,7 @@ class BaseELM(BaseEstimator):
     hidden_weights_: FloatArray
     output_weights_: FloatArray
     n_features_in_: int
+    _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
     _state: Accumulator | Mapping[str, NDArray[Any]] | None  # a mapping until a model from a file goes on
 
     def __init__(
