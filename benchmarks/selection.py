@@ -37,10 +37,10 @@ def data_sets() -> Iterator[tuple[str, str, list[Array]]]:
     """Name, packing, and training and test parts of inputs and targets."""
     X, y = load_diabetes(return_X_y=True)
     yield "diabetes", "full", train_test_split(scale(X), y / y.std(), test_size=0.4, random_state=0)
-    # The Lorenz attractor under noise of 1 %, so that a ridge matters: windows of 3 positions to the next.
-    positions = scale(lorenz(4000))
+    # The Lorenz attractor in steps of 0.05 under noise of 1 %, so that a ridge matters: 3 positions to the next.
+    positions = scale(lorenz(7000)[500::5])
     positions += 0.01 * np.random.default_rng(0).standard_normal(positions.shape)
-    parts = [sliding_windows(part, 3) for part in (positions[:600], positions[600:])]
+    parts = [sliding_windows(part, 3) for part in (positions[:650], positions[650:])]
     yield "Lorenz", "imaginary", [part[n].reshape(len(part[n]), -1) for n in (0, 1) for part in parts]
     # The colour in the middle of a patch of photographs from the eight around it.
     patches = [sample_patches(1000, split=split, size=3) / 127.5 - 1 for split in ("train", "test")]

@@ -22,7 +22,7 @@ from timing import best_times
 from hyperelm import ELMAutoencoder, algebras, linalg
 from hyperelm.bilinear import scheme
 from hyperelm.decomposition import decompose
-from hyperelm.solvers.gram import gram_plan
+from hyperelm.solvers.forms import cost, gram_plan
 
 ALGEBRAS = ["klein4", "tessarines", "R[-1,+1]", "R[+1,-1]", "R[+1,+1]", "quaternions", "paper-Cl(1,1)"]
 # Ratios to the real model: what is required, and the goal.
@@ -75,8 +75,7 @@ def operations(name: str, rows: int) -> float:
     inputs, neurons = (3 * D, L_REAL) if name == "real" else (D, L)
     part = None if name == "real" else (1, 2, 3)
     layers = len(scheme(algebra, part, None).terms) + len(scheme(algebra, None, part).terms)
-    pairs = [pair for sums in gram_plan(algebra).pairs for pair in sums]
-    gram = sum(1 if a == b else 2 for a, b, _ in pairs)
+    gram = cost(gram_plan(algebra, search=True).sums)
     blocks = [(block.size * neurons, block.copies, block.parts) for block in decompose(algebra)]
     solution = sum(p**2 * (K**3 / 3 + 2 * K**2 * c * inputs) for K, c, p in blocks)
     return 2.0 * rows * layers * inputs * neurons + rows * gram * neurons**2 + solution

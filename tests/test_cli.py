@@ -3,9 +3,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
+import onnxruntime
+import pytest
 from typer.testing import CliRunner
 
-from hyperelm import __version__, algebras
+from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, __version__, algebras, load, save
 from hyperelm.cli import app
 
 
@@ -50,3 +53,72 @@ def test_a_missing_extra_is_one_line():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.strip() == "The command line needs the package 'typer': pip install 'hyperelm[cli]'"
+
+
+@pytest.fixture
+def model(tmp_path):
+    X = np.random.default_rng(0).standard_normal((50, 6))
+    classifier = ELMClassifier("tessarines", n_hidden=7, direct_link=True, random_state=3, ridge=0.5, solver="qr")
+    save(classifier.fit(X, np.array(["no", "yes"])[np.arange(50) % 2]), tmp_path / "model", state=True)
+    return tmp_path / "model"
+
+
+def test_info(model):
+    result = run("info", str(model))
+    assert result.exit_code == 0
+    lines = {line[:12].strip(): line[14:] for line in result.output.splitlines()}
+    assert "i | i -1 k -j" in result.output
+    assert lines["model"] == f"ELMClassifier, written by hyperelm {__version__}"
+    assert lines["parameters"].startswith("164 real numbers, float64, ")  # (3 x 7 + (7 + 2 + 1) x 2) numbers
+    assert lines["input"] == "6 columns, as 2 numbers of 4 components"
+    assert lines["hidden"] == "7 neurons, tanh, bias, direct link"
+    assert lines["trained"] == "on 50 rows by qr, and can go on"
+    assert lines["ridge"] == "0.5 (0.5)"
+    assert lines["random state"] == "3"
+    assert lines["classes"] == "2: no, yes"
+
+
+def test_info_of_others(tmp_path):
+    X = np.random.default_rng(0).standard_normal((50, 5, 4))
+    save(ELMAutoencoder(n_hidden=3, bias=False).fit(X), tmp_path / "model")
+    output = run("info", str(tmp_path / "model")).output
+    assert "5 x 4 components, as 5 numbers" in output
+    assert "encoder       random" in output
+    assert "without the state to go on" in output
+    hostile = Algebra(algebras.get("complex").table, name="\x1b[2J\x1b]0;owned\x07", units=["\x9b1m"])
+    save(ELMRegressor(hostile, n_hidden=3).fit(X[:, 0], X[:, 0, 0]), tmp_path / "model")
+    output = run("info", str(tmp_path / "model")).output
+    assert "ELMRegressor" in output
+    assert all(c.isprintable() or c == "\n" for c in output)
+
+
+def test_export_onnx(model, tmp_path):
+    graph = tmp_path / "model.onnx"
+    result = run("export-onnx", str(model), str(graph))
+    assert (result.exit_code, result.output) == (0, "")
+    X = np.random.default_rng(1).standard_normal((9, 6)).astype(np.float32)
+    label, _ = onnxruntime.InferenceSession(graph.read_bytes()).run(None, {"X": X})
+    assert label.tolist() == load(model).predict(X).tolist()
+
+
+@pytest.mark.parametrize("command", ["info", "export-onnx"])
+def test_a_file_that_is_no_model(command, tmp_path):
+    there = tmp_path / "there.onnx"
+    there.write_bytes(b"old")
+    rest = [str(there)] if command == "export-onnx" else []
+    (tmp_path / "text").write_text("hello")
+    for name, reason in {"text": "cannot be loaded: it is not a file of hyperelm", "no": "No such file"}.items():
+        result = run(command, str(tmp_path / name), *rest)
+        assert result.exit_code == 2
+        assert reason in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+        assert result.stdout == ""
+    assert there.read_bytes() == b"old"
+
+
+def test_export_onnx_without_its_extra(model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    result = run("export-onnx", str(model), str(tmp_path / "model.onnx"))
+    assert result.exit_code == 2
+    assert result.stderr == "ONNX needs the extra 'onnx': pip install 'hyperelm[onnx]'.\n"
+    assert not (tmp_path / "model.onnx").exists()

@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import joblib
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import safetensors.numpy
+import skops.io
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -272,6 +274,36 @@ def test_a_state_of_another_algebra_is_refused(path):
     with pytest.raises(ValueError, match=r"must have 'rows' of shape \(\) and type int64"):
         again.partial_fit(X, X[:, :3])
     assert same_bits(again.output_weights_, before)
+
+
+# ---------------------------------------------------------------------- other ways
+
+
+def through_skops(model):
+    content = skops.io.dumps(model)
+    strange = skops.io.get_untrusted_types(data=content)
+    assert all(name.startswith("hyperelm.") or name == "numpy.dtype" for name in strange), strange
+    return skops.io.loads(content, trusted=strange)
+
+
+def through_joblib(model):
+    with BytesIO() as file:
+        joblib.dump(model, file)
+        return joblib.load(file)
+
+
+@pytest.mark.parametrize("way", [lambda model: pickle.loads(pickle.dumps(model)), through_joblib, through_skops])
+@pytest.mark.parametrize("solver", ["gram", "qr"])
+@pytest.mark.parametrize("kind", [ELMRegressor, ELMClassifier, ELMAutoencoder])
+def test_pickle_joblib_and_skops(kind, solver, way):
+    X = rows()
+    model = fitted(kind, X, algebra=OWN, solver=solver)
+    again = way(model)
+    assert_same(model, again, X)
+    arguments = {ELMRegressor: (X[:, :3],), ELMClassifier: (["no"] * len(X),), ELMAutoencoder: ()}[kind]
+    for one in (model, again):
+        one.partial_fit(X, *arguments)
+    assert same_bits(again.output_weights_, model.output_weights_)
 
 
 # ---------------------------------------------------------------------- what is not saved

@@ -18,7 +18,7 @@ SOURCES = Path(hyperelm.__file__).parent
 PUBLIC = {
     *("Algebra", "algebras", "linalg", "pack", "unpack", "ELMAutoencoder", "ELMClassifier", "ELMRegressor"),
     "ELMRegressorCV",
-    *("datasets", "metrics", "experiments", "dask", "load", "save"),
+    *("datasets", "metrics", "experiments", "dask", "load", "save", "to_onnx"),
 }
 
 # Each part may import those before it.
@@ -58,6 +58,8 @@ RESERVED = {
     "matplotlib": ["experiments"],
     "jinja2": ["experiments"],
     "dask": ["dask"],
+    "onnx": ["onnx"],
+    "safetensors": ["_container"],
     "distributed": ["dask"],
     "typer": ["cli"],
     "rich": ["cli", "experiments"],

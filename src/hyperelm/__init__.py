@@ -11,7 +11,8 @@ from hyperelm.packing import pack, unpack
 
 __version__ = "0.1.0.dev0"
 
-_LAZY = ("dask", "experiments")
+# What is loaded when it is asked for, and from where.
+_LAZY = {"dask": "dask", "experiments": "experiments", "to_onnx": "onnx"}
 __all__ = [
     "Algebra",
     "ELMAutoencoder",
@@ -27,13 +28,15 @@ __all__ = [
     "metrics",
     "pack",
     "save",
+    "to_onnx",
     "unpack",
 ]
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LAZY:
-        return _import_module(f"hyperelm.{name}")
+        module = _import_module(f"hyperelm.{_LAZY[name]}")
+        return module if _LAZY[name] == name else getattr(module, name)
     raise AttributeError(f"module 'hyperelm' has no attribute {name!r}")
 
 

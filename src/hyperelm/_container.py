@@ -18,7 +18,7 @@ import json
 import os
 import re
 import stat
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from safetensors.numpy import save as to_safetensors
 
 FORMAT = 1
 KEY = "hyperelm"
+LONGEST_NUMBER = 300  # digits
 
 _LARGEST_HEADER = 2**20  # characters
 _TYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}
@@ -111,7 +112,7 @@ def _parsed(text: str) -> Header:
     if len(text) > _LARGEST_HEADER:
         raise ValueError("its header is too long")
     try:
-        header = json.loads(text, parse_constant=_no_constant)
+        header = json.loads(text, parse_constant=_refused, parse_int=_whole)
     except (ValueError, RecursionError):
         raise ValueError("its header is not JSON") from None
     if not isinstance(header, dict):
@@ -119,8 +120,13 @@ def _parsed(text: str) -> Header:
     return header
 
 
-def _no_constant(name: str) -> None:
+def _refused(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+def _whole(digits: str) -> int:
+    """A whole number that is a float, too."""
+    return int(digits) if len(digits) <= LONGEST_NUMBER else _refused(digits)
 
 
 def _stored(array: NDArray[Any], name: str) -> tuple[NDArray[Any], str]:

@@ -94,6 +94,18 @@ def get(activation: str | Activation) -> Activation:
     )
 
 
+def name_of(function: Activation) -> str:
+    """The name of a built-in function; others have none that a file could bring along."""
+    for name, known in ACTIVATIONS.items():
+        if function is known:
+            return name
+    raise ValueError(
+        f"`activation` must be a name for the model to go to a file, got {function!r}: a file that brings its own "
+        f"function would run code. Fit with one of {', '.join(map(repr, ACTIVATIONS))}, or use pickle for files of "
+        "your own."
+    )
+
+
 def apply(function: Activation, x: FloatArray) -> FloatArray:
     """`function` of every component of x, which it may overwrite; checked to be of the same shape."""
     y = np.asarray(function(x))

@@ -1,4 +1,4 @@
-"""The command line: `hyperelm algebras`, `run`, `report`, `export`."""
+"""The command line: `hyperelm algebras`, `run`, `report`, `export`, `info`, `export-onnx`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hyperelm import __version__, algebras, experiments
+from hyperelm import __version__, algebras, experiments, io, load, to_onnx
+from hyperelm._files import write_whole
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import decompose
 from hyperelm.experiments import Store, StoreError
@@ -127,6 +128,24 @@ def export_runs(
         writer.writeheader()
         writer.writerows(rows)
         sys.stdout.flush()  # here a full disk is still an error with one line
+
+
+@app.command("info")
+def show_model(model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm.save`.")]) -> None:
+    """Show what a model file holds: the algebra's table, sizes, and how it was trained."""
+    with _clear_errors():
+        typer.echo(io.describe(model))
+
+
+@app.command("export-onnx")
+def export_onnx(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm.save`.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ONNX file to write.")],
+    decoder: Annotated[bool, typer.Option("--decoder", help="Of an auto-encoder, the way from codes to rows.")] = False,
+) -> None:
+    """Write a model as an ONNX graph, which runs without hyperelm."""
+    with _clear_errors():
+        write_whole(file, to_onnx(load(model), decoder=decoder).SerializeToString())
 
 
 @contextmanager

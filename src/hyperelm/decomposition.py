@@ -143,7 +143,7 @@ def tidy(space: Matrix) -> Matrix:
         first = np.flatnonzero(lengths > 0.999 * lengths.max())[0]
         columns.append(rest[:, first] / lengths[first])
         rest = rest - np.outer(columns[-1], columns[-1] @ rest)
-    return np.stack(columns, axis=1)
+    return np.stack(columns, axis=1) if columns else space
 
 
 def _group(spaces: list[Matrix], mixer: Matrix) -> list[list[Matrix]]:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hyperelm._container import Arrays, Header, read, shown, to_bytes
+from hyperelm import activations
+from hyperelm._container import LONGEST_NUMBER, Arrays, Header, read, shown, to_bytes
 from hyperelm._files import write_whole
-from hyperelm.activations import ACTIVATIONS
 from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.elm.base import BaseELM
@@ -33,7 +33,8 @@ __all__ = ["load", "save"]
 CLASSES: dict[str, type[BaseELM]] = {
     kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder, TableRegressor)
 }
-NUMBERS = ("rank_", "condition_", "ridge_", "weight_scale_", "n_samples_seen_")  # what `fit` found
+# What `fit` found.
+NUMBERS = {"rank_": int, "condition_": float, "ridge_": float, "weight_scale_": float, "n_samples_seen_": int}
 
 _STATE = "state."
 
@@ -68,6 +69,15 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
     >>> bool(np.all(again.predict(X) == model.predict(X)))
     True
     """
+    model = fitted_elm(model)
+    header, arrays = _described(model)
+    if state:
+        arrays |= {_STATE + name: array for name, array in _state_of(model).items()}
+    write_whole(path, to_bytes(header, arrays))
+
+
+def fitted_elm(model: Any) -> BaseELM:
+    """The model that a file can hold; of a search, the best one."""
     model = getattr(model, "best_estimator_", model)
     if CLASSES.get(type(model).__name__) is not type(model):
         raise ValueError(
@@ -75,10 +85,7 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
             "one by one, or use skops or, for files of your own, pickle."
         )
     check_is_fitted(model)
-    header, arrays = _described(model)
-    if state:
-        arrays |= {_STATE + name: array for name, array in _state_of(model).items()}
-    write_whole(path, to_bytes(header, arrays))
+    return model
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -97,11 +104,51 @@ def load(path: str | os.PathLike[str]) -> Any:
     ValueError
         If the file is not such a file, not all of one, has been changed, or is of a later format.
     """
+    return _loaded(path)[1]
+
+
+def _loaded(path: str | os.PathLike[str]) -> tuple[Header, BaseELM]:
     try:
-        return _Content(*read(path)).model()
+        header, arrays = read(path)
+        return header, _Content(header, arrays).model()
     except (ValueError, TypeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {reason}.") from None
+
+
+def describe(path: str | os.PathLike[str]) -> str:
+    """What is in a model file, for reading: the algebra's table, then a fact a line."""
+    header, model = _loaded(path)
+    W, M, source, target = model.hidden_weights_, model.output_weights_, model._input, model._output
+    facts = {
+        "model": f"{type(model).__name__}, written by hyperelm {str(header.get('hyperelm'))[:40]}",
+        "parameters": f"{model.n_parameters_:,} real numbers, {W.dtype}, {os.stat(path).st_size:,} bytes in all",
+        "input": f"{_form(source)}, as {source.features} numbers of {source.dim} components",
+        "hidden": f"{W.shape[1]} neurons, {activations.name_of(model._activation)}"
+        + (", bias" if model._encoder_bias is not None else "")
+        + (", direct link" if model._linked else ""),
+        "output": f"{_form(target)}, as {target.features} numbers; weights {' x '.join(map(str, M.shape))}",
+        "trained": f"on {model.n_samples_seen_:,} rows by {model.solver_}, "
+        + ("and can go on" if model._state else "without the state to go on"),
+        "ridge": f"{model.ridge_:g} ({model.ridge})",
+        "weight scale": f"{model.weight_scale_:g} ({model.weight_scale})",
+        "rank": f"{model.rank_} of {source.dim * len(M)}, condition {model.condition_:.3g}",
+        "random state": str(model.random_state),
+    }
+    if isinstance(model, ELMClassifier):
+        facts["classes"] = f"{len(model.classes_)}: {', '.join(map(str, model.classes_[:20]))}" + "…" * (
+            len(model.classes_) > 20
+        )
+    if isinstance(model, ELMAutoencoder):
+        facts["encoder"] = model.encoder
+    lines = [str(model.algebra_), "", *(f"{label:{12}}  {value}" for label, value in facts.items())]
+    # What a file says must not steer the terminal.
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in "\n".join(lines))
+
+
+def _form(layout: Layout) -> str:
+    shape = " x ".join(map(str, layout.shape(0)[1:]))
+    return {1: "one value", 2: f"{shape} columns", 3: f"{shape} components"}[layout.ndim]
 
 
 # ---------------------------------------------------------------------- from a model
@@ -115,11 +162,11 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "class": type(model).__name__,
         "parameters": {name: _plain(name, value, model) for name, value in model.get_params(deep=False).items()},
         "algebra": model.algebra_.name,
-        "activation": _activation_name(model._activation),
+        "activation": activations.name_of(model._activation),
         "input": _layout_fields(model._input),
         "output": _layout_fields(model._output),
         "solver": model.solver_,
-        "numbers": {name: _finite(getattr(model, name)) for name in NUMBERS},
+        "numbers": {name: _finite(kind(getattr(model, name))) for name, kind in NUMBERS.items()},
     }
     arrays: Arrays = {
         "table": model.algebra_.table,
@@ -147,7 +194,7 @@ def _plain(name: str, value: Any, model: BaseELM) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if name == "activation" and callable(value):
-        return _activation_name(value)
+        return activations.name_of(value)
     if name == "algebra" and isinstance(value, Algebra):
         if value != model.algebra_ or (value.name, value.units) != (model.algebra_.name, model.algebra_.units):
             raise ValueError("`algebra` must be the one that the model was fitted with. Fit it again.")
@@ -156,28 +203,21 @@ def _plain(name: str, value: Any, model: BaseELM) -> Any:
         return None
     if name == "class_weight" and isinstance(value, dict):
         return [[_plain("a label", label, model), _plain("a weight", weight, model)] for label, weight in value.items()]
-    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int) and len(str(value)) <= LONGEST_NUMBER:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
         return value
     raise ValueError(f"`{name}` must be a finite number or a text to be saved, got {value!r}.")
-
-
-def _activation_name(function: Any) -> str:
-    for name, known in ACTIVATIONS.items():
-        if function is known:
-            return name
-    raise ValueError(
-        f"`activation` must be a name for the model to be saved, got {function!r}: a file that brings its own function "
-        f"would run code. Fit with one of {', '.join(map(repr, ACTIVATIONS))}, or use pickle for files of your own."
-    )
 
 
 def _layout_fields(layout: Layout) -> dict[str, int]:
     return {"ndim": layout.ndim, "columns": layout.columns, "start": layout.start, "channels": layout.channels}
 
 
-def _finite(number: Any) -> Any:
+def _finite(number: float) -> float | str:
     """JSON has no infinity; its text reads back."""
-    number = number.item() if isinstance(number, np.generic) else number
     return number if math.isfinite(number) else str(number)
 
 
@@ -196,7 +236,7 @@ class _Content:
             raise ValueError(f"it holds a model of the class {shown(self.header['class'])}, which this release lacks")
         algebra = self._algebra()
         model = self._with_parameters(kind, algebra)
-        model._activation = ACTIVATIONS[self._choice("activation", tuple(ACTIVATIONS))]
+        model._activation = activations.get(self._choice("activation", tuple(activations.ACTIVATIONS)))
         model._input, model._output = self._layout("input", algebra), self._layout("output", algebra)
         self._add_weights(model)
         self._add_numbers(model)
@@ -260,10 +300,10 @@ class _Content:
 
     def _add_numbers(self, model: BaseELM) -> None:
         numbers = self._part("numbers", dict)
-        for name in NUMBERS:
+        for name, kind in NUMBERS.items():
             value = numbers.get(name)
-            value = float(value) if value in ("inf", "-inf", "nan") else value
-            if type(value) not in (int, float):
+            value = float(value) if kind is float and value in ("inf", "-inf", "nan") else value
+            if type(value) is not kind:
                 raise ValueError(f"it does not say {name}")
             setattr(model, name, value)
         model.solver_ = self._choice("solver", METHODS[1:])

@@ -240,7 +240,7 @@ def planes(x: FloatArray, basis: NDArray[np.float64], out: FloatArray | None = N
     return image.reshape(p, *x.shape[:-1]) if out is None else out
 
 
-def is_identity(basis: NDArray[np.float64]) -> bool:
+def is_identity(basis: FloatArray) -> bool:
     return basis.shape[0] == basis.shape[1] and np.array_equal(basis, np.eye(len(basis)))
 
 

@@ -9,6 +9,7 @@ import os
 import pickle
 import struct
 import tarfile
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -247,6 +248,42 @@ def test_bytes_are_not_taken_for_addresses(tmp_path):
     (tmp_path / "test_batch").write_bytes(pickle.dumps(batch(*records(2)) | {b"labels": labels}, 4))
     with pytest.raises(ValueError, match=r"test_batch is refused: it asks for .*V8"):
         load_cifar10(tmp_path, "test")
+
+
+BYTES = b"c_codecs\nencode\n"
+LISTS = b"]q\x00(" + 300 * b"K\x01" + b"e0]q\x01(" + 300 * b"h\x00" + b"e0](" + 300 * b"h\x01" + b"e"
+BOMBS = {
+    "bytes of a length": BYTES + b"J" + struct.pack("<i", 10**8) + b"\x85R",
+    "a place far away": b"]r" + struct.pack("<I", 2**23),
+    "an array of bytes that are not there": b"\x96" + struct.pack("<Q", 10**8),
+    "a list in a list in a list": LISTS,
+    "a shape of nothing": b"cnumpy\nndarray\n)R(K\x01J" + struct.pack("<i", 2**30) + b"K\x00\x86N\x89C\x00tb",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_pickle_does_not_take_much_memory(bomb, tmp_path):
+    pixels, _ = records(2)
+    array = pickle.dumps(pixels, 3)[2:-1]  # without the protocol and "stop"
+    content = b"\x80\x05}C\x04data" + array + b"sC\x06labels" + BOMBS[bomb] + b"s."
+    (tmp_path / "test_batch").write_bytes(content)
+    tracemalloc.start()
+    try:
+        refused(tmp_path, "test_batch is")
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("suffix", ["", ".bin"])
+def test_a_small_archive_does_not_take_much_memory(suffix, tmp_path):
+    place = archive(tmp_path / "large.tar.gz", {f"test_batch{suffix}": bytes(2**26)}, "cifar", "w:gz")
+    tracemalloc.start()
+    try:
+        refused(place, r"test_batch\S* in .*large.tar.gz must have at most 33,554,432 bytes, got 67,108,864")
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 @given(content=st.binary(max_size=200))

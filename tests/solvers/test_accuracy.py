@@ -12,6 +12,7 @@ import pytest
 
 from hyperelm import algebras, linalg
 from hyperelm.products import block_basis
+from hyperelm.solvers import gram
 
 METHODS = ["gram", "qr", "svd", "auto"]
 CONDITIONS = {np.float32: 10.0 ** np.arange(0, 7, 2), np.float64: 10.0 ** np.arange(0, 15, 2)}
@@ -120,6 +121,22 @@ def test_errors_over_the_range_of_conditions(algebra, dtype, how):
                     pytest.fail(f"auto took {result.method} at condition {condition:.1e}")
             if condition * cut < 0.3 and method != "gram" and result.method != "gram":
                 assert result.condition == pytest.approx(condition, rel=0.01 + 10 * eps * condition), where
+
+
+@dtypes
+@pytest.mark.parametrize("how", ["mixed", "columns"])
+@pytest.mark.parametrize("name", ["complex", "tessarines", "quaternions", "klein4", "R[-1,+1]", "paper-Cl(1,1)"])
+def test_products_that_were_searched_for_keep_the_promise_of_gram(name, dtype, how, monkeypatch):
+    """Large problems take fewer products, with cancellation; small ones do here."""
+    monkeypatch.setattr(gram, "is_worth_searching", lambda *_: True)
+    eps, algebra = np.finfo(dtype).eps, algebras.get(name)
+    for wanted in CONDITIONS[dtype]:
+        A, B, P, b, x_true, _ = problem_of(algebra, wanted, how, dtype)
+        condition = np.linalg.cond(P)
+        constant = 100 * np.sqrt(len(x_true))
+        x = linalg.to_real(linalg.lstsq(A, B, algebra, method="gram").x).astype(np.float64)
+        assert backward_error(P, b, x) <= constant * eps * condition
+        assert np.linalg.norm(x - x_true) / np.linalg.norm(x_true) <= constant * eps * condition**2
 
 
 @dtypes

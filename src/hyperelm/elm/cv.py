@@ -52,9 +52,13 @@ class Curve(NamedTuple):
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether a ridge lies below the floor, or the error still falls there or is lost in rounding."""
-        falls = self.errors[0] * (1 + _TIE) < self.errors[_LOO_PER_DECADE:].min(initial=np.inf)
-        return bool(self.ridges.min() < self.floor or falls or self.errors.min() < self.least)
+        """Whether a ridge lies below the floor, or an error is lost in rounding."""
+        return bool(self.ridges.min() < self.floor or self.errors.min() < self.least)
+
+    @property
+    def still_falls(self) -> bool:
+        """Whether the smallest ridge of a path is better than those a decade above it."""
+        return bool(self.errors[0] * (1 + _TIE) < self.errors[_LOO_PER_DECADE:].min(initial=np.inf))
 
 
 class ELMRegressorCV(RegressorMixin, BaseEstimator):
@@ -221,7 +225,8 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         with one_blas():
             for kind in {"auto": (Gram, QR), "gram": (Gram,)}.get(self.solver, (QR,)):
                 curves = [self._curves_of(kind, network, grid, X, y, weight) for network in networks]
-                if not any(curve.is_cut_off for of_network in curves for curve in of_network):
+                flat = [curve for of_network in curves for curve in of_network]
+                if not any(curve.is_cut_off or (grid.ridges is None and curve.still_falls) for curve in flat):
                     break
         return curves
 

@@ -18,7 +18,7 @@ from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import is_worth_searching, scheme
-from hyperelm.products import planes, right_operator
+from hyperelm.products import is_identity, planes, right_operator
 from hyperelm.solvers.sums import Planes, nonzero_components, row_blocks, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
@@ -86,7 +86,8 @@ class HiddenLayer:
             self._planes[support] = planes(self.weights, products.right, out=image)
         weights = self._planes[support]
         x = team_planes(X, products.left, "wide", team)
-        y = team.array("narrow", (products.out.shape[1], *H.shape[1:]), X.dtype)
+        # Planes of the product that are its components need no memory of their own.
+        y = H if is_identity(products.out) else team.array("narrow", (products.out.shape[1], *H.shape[1:]), X.dtype)
         tasks = []
         sums = products.by_out()
         for s in set(range(len(y))) - set(sums):
@@ -102,8 +103,12 @@ class HiddenLayer:
 
     def _finish(self, out: FloatArray, y: FloatArray, H: FloatArray, team: Team) -> None:
         """From planes to components, bias and activation."""
-        h = team.array("finish", H.shape, H.dtype, of_thread=True)
-        np.matmul(out, y.reshape(len(y), -1), out=h.reshape(len(h), -1))
+        h = H
+        if not is_identity(out):
+            h = team.array("finish", H.shape, H.dtype, of_thread=True)
+            np.matmul(out, y.reshape(len(y), -1), out=h.reshape(len(h), -1))
         if self.bias is not None:
             h += self.bias.T[:, None, :]
-        H[...] = apply(self.activation, h)
+        activated = apply(self.activation, h)
+        if activated is not H:
+            H[...] = activated

@@ -3,9 +3,7 @@
 Both are sums of real products of *planes*, linear combinations of the components of H and T.
 
 - HᵀT: the terms of a bilinear scheme of the table (`bilinear`), here with the roles (H, T) -> X.
-- HᵀH: for every block of the algebra the products of the entries of B(H), Σ_p B_pqᴴ B_pq' (n³ of size L x L, four
-  times as many if it is complex), or, where that is less, of its p independent components (p²), from which
-  B(H)ᴴB(H) = Σ_st (B_sᴴB_t) ⊗ H_sᵀH_t follows at the end.
+- HᵀH: the products that span the forms of every block (`forms`), from which B(H)ᴴB(H) follows at the end.
 
 The state is these sums. Forward errors grow with the square of the condition, so `solve` estimates it, and `choice`
 decides whether the answer can be trusted.
@@ -13,8 +11,7 @@ decides whether the answer can be trusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -25,17 +22,15 @@ from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
-from hyperelm.decomposition import Block, decompose, tidy
-from hyperelm.products import block_basis, gather
+from hyperelm.products import block_basis, gather, is_identity
 from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan
 from hyperelm.solvers.problem import Array, NormalEquations
-from hyperelm.solvers.sums import Planes, nonzero_components, sum_products, team_planes
+from hyperelm.solvers.sums import Pair, Planes, nonzero_components, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
 _TASKS = 8  # into which HᵀT is split at least, for as many threads
-
-Pair = tuple[int, int, float]
-Coefficients = dict[tuple[int, int], complex]
+_NARROWEST = 512  # columns of T below which a piece of the products costs more than another thread brings
 
 
 class Kind(NamedTuple):
@@ -49,48 +44,61 @@ class Gram(Accumulator):
     """Accumulator of the normal equations of every block."""
 
     method = "gram"
-    basis = ("coordinates", "planes")
+    basis = ("coordinates", "forms")
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
-        self._squares = np.zeros((len(gram_plan(algebra).pairs), unknowns, unknowns), self.dtype)
-        # HᵀT by the scheme that a row block took, and what has been summed of it in the block basis.
+        # HᵀH as the sums of a plan and HᵀT by the scheme that a row block took ...
+        self._squares: FloatArray | None = None
         self._crosses: dict[Kind, FloatArray] = {}
+        # ... and what has been summed of them: the forms of HᵀH, (F, L, L), and HᵀT in the block basis, (d, L, N).
+        self._forms: FloatArray | None = None
         self._coordinates: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """In the block basis: a scheme that a search finds may be another one on another machine."""
-        self._summed()
+        """Forms and the block basis: products that a search finds may be others on another machine."""
+        self._summed_squares()
+        self._summed_crosses()
         return self.__dict__
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Also planes, (d, p): those of H; squares, (sums, L, L): of their products; cross, (d, L, N): Φ_L(H)ᵀφ(T)."""
-        own = {"planes": gram_plan(self.algebra).planes, "squares": self._squares, "cross": self._summed()}
+        """Also forms, (F, d, d), of HᵀH; squares, (F, L, L): their sums; cross, (d, L, N): Φ_L(H)ᵀφ(T)."""
+        own = {"forms": form_matrices(self.algebra), "squares": self._summed_squares(), "cross": self._summed_crosses()}
         return super().arrays() | own
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         super().restore(arrays)
-        self._squares, self._coordinates, self._crosses = arrays["squares"].copy(), arrays["cross"].copy(), {}
+        self._squares, self._crosses = None, {}
+        self._forms, self._coordinates = arrays["squares"].copy(), arrays["cross"].copy()
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
-        plan = gram_plan(self.algebra)
-        kind = self._kind_of(T, known, team)
+        plan, kind = self._plan(), self._kind_of(T, known, team)
         products = self._scheme(kind)
         of_H, at = _planes_of_H(products, plan)
         at_squares = at[products.left.shape[1] :]
         h = team_planes(H, of_H, "narrow", team)
         t = known.image if known and kind.reverse else team_planes(T, products.out, "wide", team)
-        tasks = []
-        for total, sums in zip(self._squares, plan.pairs):
-            pairs = [(h[at_squares[a]].T, h[at_squares[b]], c) for a, b, c in sums]
-            tasks.append(partial(sum_products, pairs, total, team))
+        if self._squares is None:
+            self._squares = np.zeros((len(plan.sums), self.unknowns, self.unknowns), self.dtype)
         cross = self._cross(kind)
+        work: list[tuple[Sequence[Pair], FloatArray]] = []
         planes_of_x = products.by_right()
+        parts = min(-(-_TASKS // len(planes_of_x)) if planes_of_x else 1, max(1, self.targets // _NARROWEST))
         for q, terms in planes_of_x.items():
-            for columns in pieces(self.targets, -(-_TASKS // len(planes_of_x))):
-                pairs = [(h[at[p]].T, t[s, :, columns], c) for p, s, c in terms]
-                tasks.append(partial(sum_products, pairs, cross[q, :, columns], team))
-        team.run(tasks)
+            for columns in pieces(self.targets, parts):
+                work.append(([(h[at[p]].T, t[s, :, columns], c) for p, s, c in terms], cross[q, :, columns]))
+        for total, sums in zip(self._squares, plan.sums):
+            pairs = [(h[at_squares[a]], h[at_squares[b]], c) for a, b, c in sums]
+            if len(plan.sums) == 1 and all(a == b for a, b, _ in sums):
+                work.extend(_corners(pairs, total))
+            else:
+                work.append(([(a.T, b, c) for a, b, c in pairs], total))
+        # The longest first, so that all threads end at the same time.
+        work.sort(key=lambda sums: len(sums[0]) * sums[1].size, reverse=True)
+        team.run([partial(sum_products, pairs, total, team) for pairs, total in work])
+
+    def _plan(self) -> GramPlan:
+        return gram_plan(self.algebra, search=is_worth_searching(self.unknowns, self.unknowns))
 
     def _kind_of(self, T: FloatArray, known: Planes | None, team: Team) -> Kind:
         if known and reverse_scheme(self.algebra, known.support):
@@ -109,14 +117,11 @@ class Gram(Accumulator):
         return self._crosses[kind]
 
     def _merge(self, other: Gram) -> None:
-        self._squares += other._squares
-        coordinates = other._coordinates
-        for kind, cross in other._crosses.items():
-            mine = self._cross(kind)
-            mine += cross
-        if coordinates is not None:
-            mine = self._summed()
-            mine += coordinates
+        for mine, others in (
+            (self._summed_squares(), other._summed_squares()),
+            (self._summed_crosses(), other._summed_crosses()),
+        ):
+            mine += others
 
     def restricted(self, rows: NDArray[np.intp]) -> Gram:
         """What the accumulator of these rows of X alone would hold."""
@@ -128,40 +133,61 @@ class Gram(Accumulator):
 
     def problems(self) -> list[NormalEquations]:
         basis = block_basis(self.algebra)
-        coordinates = self._summed()
+        coordinates = self._summed_crosses()
         return [
-            NormalEquations(self._block_gram(n), gather(coordinates[at], block), block.parts * block.copies)
-            for n, (block, at) in enumerate(zip(basis.blocks, basis.coordinate_slices))
+            NormalEquations(gram, gather(coordinates[at], block), block.parts * block.copies)
+            for gram, at, block in zip(self._block_grams(), basis.coordinate_slices, basis.blocks)
         ]
 
-    def _summed(self) -> FloatArray:
+    def _summed_squares(self) -> FloatArray:
+        """The forms of HᵀH, which from now on stand for the sums of the plan."""
+        signs = np.concatenate([of_block.signs for of_block in gram_forms(self.algebra)])
+        if self._forms is None:
+            self._forms = np.zeros((len(signs), self.unknowns, self.unknowns), self.dtype)
+        if self._squares is not None:
+            for form, sign, row in zip(self._forms, signs, self._plan().to_forms.astype(self.dtype)):
+                total = sum(c * self._squares[n] for n, c in enumerate(row) if c)
+                form += self.dtype.type(0.5) * (total + self.dtype.type(sign) * np.transpose(total))
+            self._squares = None
+        return self._forms
+
+    def _summed_crosses(self) -> FloatArray:
         """Φ_L(H)ᵀφ(T) in the block basis, as planes (d, L, N), which from now on stand for the sums by scheme."""
-        total: FloatArray = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
-        flat = total.reshape(self.algebra.dim, -1)
+        total = self._coordinates
         for kind, cross in self._crosses.items():
             to_coordinates = block_basis(self.algebra).coordinates.T @ self._scheme(kind).right
-            for out, row in zip(flat, to_coordinates.astype(self.dtype)):
-                for c, plane in zip(row, cross.reshape(len(cross), -1)):
-                    out += c * plane
-        if self._coordinates is not None:
-            total += self._coordinates
+            image = cross
+            if not is_identity(to_coordinates):
+                image = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
+                rows = image.reshape(self.algebra.dim, -1)
+                np.matmul(to_coordinates.astype(self.dtype), cross.reshape(len(cross), -1), out=rows)
+            if total is None:
+                total = image
+            else:
+                total += image
+        if total is None:
+            total = np.zeros((self.algebra.dim, self.unknowns, self.targets), self.dtype)
         self._coordinates, self._crosses = total, {}
         return total
 
-    def _block_gram(self, n: int) -> Array:
-        """B(H)ᴴB(H), (n L, n L), of one block from the sums of its planes."""
-        block, assembly = decompose(self.algebra)[n], gram_plan(self.algebra).assembly[n]
-        L = self.unknowns
-        kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
-        gram = scratch((block.size, L, block.size, L), kind)
-        for total, coefficients in assembly:
-            for (q, r), c in coefficients.items():
-                gram[q, :, r] += kind.type(c if block.is_complex else c.real) * self._squares[total]
-        matrix = gram.reshape(block.size * L, block.size * L)
-        # Of the products that are each other's adjoints only one was summed, with twice its coefficient.
-        matrix += matrix.conj().T
-        matrix *= kind.type(0.5)
-        return matrix
+    def _block_grams(self) -> Iterator[Array]:
+        """B(H)ᴴB(H), (n L, n L), of every block."""
+        sums, L = iter(self._summed_squares()), self.unknowns
+        for block, of_block in zip(block_basis(self.algebra).blocks, gram_forms(self.algebra)):
+            kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
+            gram = scratch((block.size, L, block.size, L), kind)
+            for entries, total in zip(of_block.entries, sums):
+                for q, r in np.argwhere(np.abs(entries) > 1e-14 * np.abs(entries).max()):
+                    c = entries[q, r]
+                    gram[q, :, r] += kind.type(c if block.is_complex else c.real) * total
+            yield gram.reshape(block.size * L, block.size * L)
+
+
+def _corners(pairs: list[Pair], total: FloatArray) -> Iterator[tuple[list[Pair], FloatArray]]:
+    """A sum of squares in three pieces: it is symmetric, so one corner counts twice and the opposite one not at all."""
+    first, last = pieces(len(total), 2) if len(total) > 1 else (slice(0, 1), slice(1, 1))
+    for rows, columns, times in ((first, last, 2.0), (first, first, 1.0), (last, last, 1.0)):
+        yield [(a[:, rows].T, b[:, columns], times * c) for a, b, c in pairs], total[rows, columns]
 
 
 @lru_cache(maxsize=256)
@@ -176,76 +202,3 @@ def _planes_of_H(products: Scheme, plan: GramPlan) -> tuple[NDArray[np.float64],
         if at[-1] == len(columns):
             columns.append(column)
     return np.stack(columns, axis=1), at
-
-
-@dataclass(frozen=True, eq=False)
-class GramPlan:
-    """Which products of planes of H give the Gram matrices.
-
-    planes : (d, p), from the components of H to its planes
-    pairs : for every sum, the pairs of planes that it adds up
-    assembly : for every block, the sums and where they go: {(row, column) of the block: coefficient}
-    """
-
-    planes: NDArray[np.float64]
-    pairs: list[list[Pair]]
-    assembly: list[list[tuple[int, Coefficients]]]
-
-
-@lru_cache(maxsize=256)
-def gram_plan(algebra: Algebra) -> GramPlan:
-    columns: list[NDArray[np.float64]] = []
-    pairs: list[list[Pair]] = []
-    assembly: list[list[tuple[int, Coefficients]]] = []
-    for block in decompose(algebra):
-        first = sum(basis.shape[1] for basis in columns)
-        components = _independent_components(block)
-        if block.parts**2 * block.size**3 < components.shape[1] ** 2:
-            columns.append(_entries(block))
-            sums = list(_sums_of_entries(block, first))
-        else:
-            columns.append(components)
-            sums = list(_sums_of_components(block, components, first))
-        assembly.append([(len(pairs) + n, coefficients) for n, (_, coefficients) in enumerate(sums)])
-        pairs.extend(terms for terms, _ in sums)
-    return GramPlan(np.concatenate(columns, axis=1), pairs, assembly)
-
-
-def _entries(block: Block) -> NDArray[np.float64]:
-    """(d, n n [2]): the entries of B as functions of the components."""
-    flat = block.matrices.reshape(len(block.matrices), -1)
-    return flat.view(np.float64) if block.is_complex else flat
-
-
-def _independent_components(block: Block) -> NDArray[np.float64]:
-    """(d, p): orthonormal functions of the components that decide B; the components themselves if all are needed."""
-    u, sigma, _ = np.linalg.svd(_entries(block), full_matrices=False)
-    seen = sigma > 1e-10 * sigma.max(initial=1e-300)
-    return tidy(u[:, seen])
-
-
-def _sums_of_entries(block: Block, first: int) -> Iterator[tuple[list[Pair], Coefficients]]:
-    """Σ_p B_pqᴴ B_pr for q <= r, the real and the imaginary part apart."""
-    n, parts = block.size, block.parts
-    at = first + parts * np.arange(n * n).reshape(n, n)
-    for q in range(n):
-        for r in range(q, n):
-            twice = 1 if q == r else 2
-            yield [(at[p, q] + i, at[p, r] + i, 1.0) for p in range(n) for i in range(parts)], {(q, r): twice}
-            if block.is_complex:
-                skew = [(at[p, q], at[p, r] + 1, 1.0) for p in range(n)]
-                if q != r:
-                    skew += [(at[p, q] + 1, at[p, r], -1.0) for p in range(n)]
-                yield skew, {(q, r): 2j}
-
-
-def _sums_of_components(
-    block: Block, components: NDArray[np.float64], first: int
-) -> Iterator[tuple[list[Pair], Coefficients]]:
-    """H_sᵀH_t for s <= t, which stands for itself and its transpose in B(H)ᴴB(H)."""
-    matrices = np.tensordot(components.T, block.matrices, axes=1)
-    for s, B_s in enumerate(matrices):
-        for t, B_t in enumerate(matrices[s:], start=s):
-            product = (1 if s == t else 2) * B_s.conj().T @ B_t
-            where = np.argwhere(np.abs(product) > 1e-14 * np.abs(product).max(initial=1e-300))
-            yield [(first + s, first + t, 1.0)], {(int(q), int(r)): complex(product[q, r]) for q, r in where}

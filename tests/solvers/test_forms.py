@@ -1,0 +1,111 @@
+"""Forms of the Gram matrix, and the products of planes that span them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperelm import Algebra, algebras, linalg
+from hyperelm.solvers import forms
+from hyperelm.solvers.forms import cost, gram_forms, gram_plan
+
+
+def sums_of(plan, H):
+    """What the plan keeps of rows H, (m, L, d), written out."""
+    h = np.einsum("mld,dp->pml", H, plan.planes)
+    return [sum(c * h[a].T @ h[b] for a, b, c in pairs) for pairs in plan.sums]
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_plans_give_every_form_of_random_rows(algebra, search):
+    H = np.random.default_rng(0).standard_normal((5, 3, algebra.dim))
+    plan = gram_plan(algebra, search=search)
+    S = sums_of(plan, H)
+    rows = iter(plan.to_forms)
+    for block in gram_forms(algebra):
+        h = np.einsum("mld,dp->pml", H, block.components)
+        for form, sign in zip(block.forms, block.signs):
+            expected = sum(form[s, t] * h[s].T @ h[t] for s in range(len(h)) for t in range(len(h)))
+            total = sum(c * (P + sign * P.T) / 2 for c, P in zip(next(rows), S))
+            np.testing.assert_allclose(total, expected, rtol=0, atol=1e-11)
+            np.testing.assert_allclose(expected, sign * expected.T, rtol=0, atol=1e-12)
+    assert next(rows, None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "found"),
+    [
+        ("real", 1, 1),
+        ("complex", 4, 3),
+        ("klein4", 4, 4),
+        ("tessarines", 8, 6),
+        ("quaternions", 16, 8),
+        ("R[-1,+1]", 8, 8),
+        ("paper-Cl(1,1)", 16, 11),
+        ("octonions", 64, 64),
+    ],
+)
+def test_multiplications(name, plain, found):
+    """In units of half a product of M x L matrices; a search finds fewer, with coefficients that stay small."""
+    algebra = algebras.get(name)
+    assert cost(gram_plan(algebra, search=False).sums) == plain
+    plan = gram_plan(algebra, search=True)
+    assert cost(plan.sums) == found
+    if found < plain:
+        np.testing.assert_allclose(np.linalg.norm(plan.planes, axis=0), 1, rtol=1e-12)
+        assert np.abs(plan.to_forms).sum(axis=1).max() < 10
+
+
+def test_growth_of_errors_of_the_quaternions():
+    """The searched sums in single precision, against the definition in double."""
+    algebra = algebras.get("quaternions")
+    rng = np.random.default_rng(0)
+    H = rng.standard_normal((400, 6, 4)).astype(np.float32)
+    plan = gram_plan(algebra, search=True)
+    h = np.einsum("mld,dp->pml", H, plan.planes.astype(np.float32))
+    S = np.stack([h[a].T @ h[b] for [(a, b, _)] in plan.sums])
+    Q = np.tensordot(plan.to_forms.astype(np.float32), S, axes=1)
+    real = (Q[0] + Q[0].T) / 2
+    exact = np.einsum("mld,mkd->lk", H.astype(float), H.astype(float))
+    assert np.abs(real - exact).max() < 20 * np.finfo(np.float32).eps * exact.max()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 6))
+def test_the_echelon_form_depends_on_the_space_alone(seed, rank, rows):
+    rng = np.random.default_rng(seed)
+    space = rng.integers(-3, 4, (rank, 7)).astype(float)
+    one, pivots = forms._echelon(space.copy())
+    mixed = rng.standard_normal((rows + rank, rank)) @ space
+    other, again = forms._echelon(mixed)
+    assert pivots == again
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-7)
+    np.testing.assert_array_equal(one[:, pivots], np.eye(len(pivots)))
+
+
+def test_a_table_of_real_parameters_is_searched_too():
+    """R[-1,-2] is isomorphic to the quaternions, but not isometrically."""
+    algebra = algebras.get("R[-1,-2]")
+    assert cost(gram_plan(algebra, search=True).sums) < cost(gram_plan(algebra, search=False).sums)
+
+
+def test_no_planes_where_there_are_none():
+    block = gram_forms(algebras.get("quaternions"))[0]
+    assert forms._planes_spanning(block, products=3, squares=1) is None
+
+
+@pytest.mark.parametrize("L", [1, 2, 3, 5])
+def test_squares_in_corners(L):
+    """The one square of the real model is summed in three pieces."""
+    algebra = algebras.get("real")
+    H = np.random.default_rng(L).standard_normal((8, L, 1))
+    result = linalg.lstsq(H, H, algebra, method="gram")
+    np.testing.assert_allclose(result.x[..., 0], np.eye(L), atol=1e-12)
+
+
+def test_an_algebra_without_products():
+    algebra = Algebra(np.zeros((2, 2, 2)))
+    assert gram_forms(algebra)[0].forms.shape[0] == 0
+    result = linalg.lstsq(np.ones((3, 2, 2)), np.ones((3, 1, 2)), algebra, method="gram")
+    np.testing.assert_array_equal(result.x, 0)
