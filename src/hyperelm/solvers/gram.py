@@ -126,8 +126,8 @@ class Gram(Accumulator):
     def restricted(self, rows: NDArray[np.intp]) -> Gram:
         """What the accumulator of these rows of X alone would hold."""
         part = Gram(self.algebra, len(rows), self.targets, self.dtype)
-        part._squares = self._squares[:, rows[:, None], rows]
-        part._coordinates = self._summed()[:, rows]
+        part._forms = self._summed_squares()[:, rows[:, None], rows]
+        part._coordinates = self._summed_crosses()[:, rows]
         part.rows, part.weight, part.square = self.rows, self.weight, self.square
         return part
 
