@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from hyperelm import algebras, datasets, linalg, metrics
 from hyperelm.algebra import Algebra
+from hyperelm.comparison import compare
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
 from hyperelm.io import load, save
 from hyperelm.packing import pack, unpack
@@ -20,6 +21,7 @@ __all__ = [
     "ELMRegressor",
     "ELMRegressorCV",
     "algebras",
+    "compare",
     "dask",
     "datasets",
     "experiments",

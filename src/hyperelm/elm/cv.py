@@ -186,6 +186,11 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the best model, the mean over the columns or the components of y."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.score(X, y, sample_weight)
+
     # ------------------------------------------------------------------ candidates
 
     def _network(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length
 
 from hyperelm._validation import FloatArray
@@ -111,6 +112,11 @@ class ELMRegressor(RegressorMixin, BaseELM):
         """The network's output, in the shape of the y that it was fitted to."""
         X = self._checked_for_prediction(X)
         return self._outputs(X).reshape(self._output.shape(len(X)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², the mean over the columns or the components of y."""
+        flat = [np.asarray(part).reshape(len(part), -1) for part in (y, self.predict(X))]
+        return float(r2_score(*flat, sample_weight=sample_weight))
 
     def _check_X_y(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[Any]]:
         X = self._check_X(X, reset=reset)

@@ -94,7 +94,9 @@ class TableRegressor(ELMRegressor):
         scales = [(self.input_offset_, inputs), (self.input_scale_, inputs)]
         scales += [(self.output_offset_, outputs), (self.output_scale_, outputs)]
         right = all(a.shape == (n,) and a.dtype.kind == "f" and np.isfinite(a).all() for a, n in scales)
-        right = right and bool(self.input_scale_.all()) and self.window_.shape == (1,) and self.window_.dtype.kind == "i"
+        right = (
+            right and bool(self.input_scale_.all()) and self.window_.shape == (1,) and self.window_.dtype.kind == "i"
+        )
         names = self.column_names_, self.target_names_
         right = right and all(array.ndim == 1 and array.dtype == object for array in names)
         if not right or len(names[0]) * max(int(self.window_[0]), 1) != inputs or len(names[1]) != outputs:

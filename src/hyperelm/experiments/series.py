@@ -57,12 +57,13 @@ def read_columns(
     names = [cell.strip() for cell in lines[0]] if header else [str(n) for n in range(1, len(rows[0]) + 1)]
     if len(names) != len(rows[0]):
         raise ValueError(f"{option} must have as many names as columns, got {len(names)} for {len(rows[0])} in {path}.")
-    at = range(len(names)) if only is None else [_place(name, names, path) for name in only]
+    at = range(len(names)) if only is None else [place(name, names, path) for name in only]
     values = [_row(row, at, number, path, option) for number, row in enumerate(rows, start=1 + header)]
     return [names[n] for n in at], np.array(values)
 
 
-def _place(name: str, names: list[str], path: str) -> int:
+def place(name: str, names: list[str], path: str) -> int:
+    """Which column of a file is called `name`."""
     if names.count(name) == 1:
         return names.index(name)
     if name in names:
