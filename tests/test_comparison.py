@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import numpy as np
@@ -58,11 +57,11 @@ def test_the_statistic_is_that_of_the_formula():
 def test_it_finds_no_difference_where_there_is_none_more_often_than_it_says():
     """Two models that are equally bad on noise: p < 5 % for about 5 % of data sets, but for many in a plain t-test."""
     corrected, plain = [], []
-    for seed in range(60):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         inputs, noise = rng.standard_normal((40, 4)), rng.standard_normal(40)
         first, second = (LinearRegression().fit(inputs[:, part], noise) for part in ([0, 1], [2, 3]))
-        splits = list(RepeatedKFold(n_splits=5, n_repeats=4, random_state=0).split(inputs))
+        splits = list(RepeatedKFold(n_splits=5, n_repeats=3, random_state=0).split(inputs))
         scores = {
             name: np.array(
                 [
@@ -75,7 +74,7 @@ def test_it_finds_no_difference_where_there_is_none_more_often_than_it_says():
         corrected.append(Comparison(scores, "first", 8 / 32).test("second")["p"])
         plain.append(stats.ttest_rel(scores["first"], scores["second"]).pvalue)
     assert np.mean(np.array(corrected) < 0.05) <= 0.12
-    assert np.mean(np.array(plain) < 0.05) > 0.25
+    assert np.mean(np.array(plain) < 0.05) > 0.15
 
 
 def test_models_that_do_the_same():
@@ -155,14 +154,10 @@ def test_what_is_refused(models, options, message):
 
 
 @pytest.mark.parametrize(("package", "method"), [("pandas", "frame"), ("matplotlib", "plot")])
-def test_a_missing_extra_is_one_line(package, method):
-    code = f"""
-import sys
-sys.modules[{package!r}] = None
-import numpy as np
-from hyperelm.comparison import Comparison
-Comparison({{"a": np.arange(3.0), "b": np.ones(3)}}, "a", 0.25).{method}()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    expected = f"ModuleNotFoundError: `Comparison.{method}` needs the package {package!r}: pip install 'hyperelm[cli]'"
-    assert done.stderr.strip().splitlines()[-1] == expected
+def test_a_missing_extra_is_one_line(monkeypatch, package, method):
+    result = Comparison({"a": np.arange(3.0), "b": np.ones(3)}, "a", 0.25)
+    for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError) as error:
+        getattr(result, method)()
+    assert str(error.value) == f"`Comparison.{method}` needs the package {package!r}: pip install 'hyperelm[cli]'"

@@ -164,7 +164,7 @@ def _splits(cv: Any, n_repeats: int, random_state: Any, X: Any, Y: Any, classes:
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         kind = RepeatedStratifiedKFold if classes else RepeatedKFold
         cv = kind(n_splits=int(cv), n_repeats=n_repeats, random_state=random_state)
-    elif not hasattr(cv, "split"):
+    elif isinstance(cv, str) or not hasattr(cv, "split"):
         raise ValueError(f"`cv` must be a number of folds or a splitter of scikit-learn, got {cv!r}.")
     splits = list(cv.split(X, Y))
     if len(splits) < 2:

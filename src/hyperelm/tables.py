@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hyperelm.datasets import sliding_windows
 from hyperelm.elm import ELMRegressorCV
+from hyperelm.elm.cv import fit_chosen
 from hyperelm.elm.table import TableRegressor
 from hyperelm.experiments import series
 from hyperelm.io import load
@@ -112,7 +113,8 @@ def fit(task: Task, algebra: Any = "auto", *, seed: int = 0, verbose: int = 0) -
         # A ridge is a sum over rows, so it grows with them.
         ridge = search.best_ridge_ * len(at) / len(few)
         model = TableRegressor(**search.best_params_ | {"ridge": ridge}, packing=packing, random_state=seed)
-        return model.fit(task.X[at], task.y[at]).name_columns(task.columns, task.targets, task.window)
+        fit_chosen(model, task.X[at], task.y[at])
+        return model.name_columns(task.columns, task.targets, task.window)
 
     spread = task.y[rows].std(axis=0)
     spread = np.where(spread > 0, spread, 1)
@@ -143,13 +145,13 @@ def explain(result: Result, task: Task) -> str:
         "",
         f"Best of each algebra, by the error of {result.searched:,} rows, each left out once (1 is the spread of the"
         " targets):",
-        f"  {'algebra':16}{'neurons':>8}{'weight scale':>14}{'ridge':>10}{'parameters':>12}{'error':>9}",
+        f"  {'algebra':16}{'neurons':>8}{'weight scale':>14}{'ridge':>10}{'parameters':>12}{'error':>10}",
     ]
     for name, n in sorted(best_of.items(), key=lambda item: float(scores[item[1]])):
         scale, ridge = results["param_weight_scale"][n], results["param_ridge"][n]
         lines.append(
             f"  {name:16}{results['param_n_hidden'][n]:8}{scale!s:>14}{ridge:10.2g}{results['n_parameters'][n]:12,}"
-            f"{scores[n]:9.4f}"
+            f"{scores[n]:10.3g}"
         )
     chosen = search.best_index_
     why = "the smallest error" if scores[chosen] <= scores.min() else "the fewest parameters within 1 % of the best"
@@ -159,7 +161,7 @@ def explain(result: Result, task: Task) -> str:
         f" {search.best_weight_scale_}, ridge {search.best_ridge_:.2g}: {why} of {len(scores)} candidates.",
         "",
         f"Error on {result.held_out:,} rows held out" + (", the last of the series:" if task.window else ":"),
-        *(f"  {name:18}{value:9.4f}" for name, value in result.errors.items()),
+        *(f"  {name:18}{value:10.3g}" for name, value in result.errors.items()),
     ]
     return "\n".join(lines)
 

@@ -174,11 +174,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
         rounding = (1e3 * float(np.finfo(ELMRegressor()._dtype(data)).eps)) ** 2 * _mean_square(target, weight)
         self._keep(self._search(grid, seeds.tolist(), data, target, weight, rounding), rounding)
-        self.best_estimator_ = self._network(**self.best_params_)
-        with warnings.catch_warnings():
-            # Where no ridge is best, the search has seen what the rank of the layer is worth.
-            warnings.simplefilter("ignore", RankDeficiencyWarning)
-            self.best_estimator_.fit(X, y, sample_weight)
+        self.best_estimator_ = fit_chosen(self._network(**self.best_params_), X, y, sample_weight)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -306,6 +302,13 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def fit_chosen(model: ELMRegressor, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
+    """Fit what a search has chosen. Where no ridge is best, it has seen what the rank of the layer is worth."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankDeficiencyWarning)
+        return model.fit(X, y, sample_weight)
 
 
 def _left_out_errors(
