@@ -20,24 +20,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
-from hyperelm.elm.base import RankDeficiencyWarning, Weights, checked_input, random_generator
+from hyperelm.elm.base import RankDeficiencyWarning
+from hyperelm.elm.drawing import Given, random_generator
 from hyperelm.elm.grid import Grid, check_whole
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.passes import LeftOut
 from hyperelm.elm.regressor import ELMRegressor, checked_target
+from hyperelm.elm.rows import Block, Local, Rows, is_blocks
 from hyperelm.solvers import QR, Gram
-from hyperelm.solvers.loo import left_out_residuals
 from hyperelm.solvers.spectrum import PER_DECADE, Spectrum
-from hyperelm.solvers.sums import row_blocks
 from hyperelm.solvers.team import one_blas
 
 _TIE = 0.01
 _LOO_PER_DECADE = 3  # ridges of which "auto" takes leave-one-out residuals
-_SCRATCH = 2**22  # numbers in the residuals of a row block
 
 SCORINGS = ("loo", "gcv")
 
@@ -162,18 +167,13 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
 
         A sample weight is a number of samples: a row of weight 2 counts as two rows, of which one is left out.
         """
-        data = checked_input(self, X, reset=True, least=2)
-        target = checked_target(self, data, y)
-        if self.scoring not in SCORINGS:
-            raise ValueError(f"`scoring` must be one of {', '.join(map(repr, SCORINGS))}, got {self.scoring!r}.")
-        check_whole(self.n_draws, "n_draws")
-        weight = ELMRegressor()._check_weight(sample_weight, data)
-        rows = float(len(data)) if weight is None else float(weight.sum())
-        dims = [array.shape[2] for array in (data, target) if array.ndim == 3]
-        grid = Grid.of(self.algebra, self.weight_scale, self.n_hidden, self.ridge, rows=rows, dims=dims)
+        source = self._source(X, y, sample_weight)
+        rows = source.first.block(slice(0, len(source.first)))
+        dims = [array.shape[2] for array in (rows.X, rows.T) if array.ndim == 3]
+        grid = Grid.of(self.algebra, self.weight_scale, self.n_hidden, self.ridge, rows=rows.count, dims=dims)
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
-        rounding = (1e3 * float(np.finfo(ELMRegressor()._dtype(data)).eps)) ** 2 * _mean_square(target, weight)
-        self._keep(self._search(grid, seeds.tolist(), data, target, weight, rounding), rounding)
+        rounding = (1e3 * float(np.finfo(ELMRegressor()._dtype(rows.X)).eps)) ** 2 * _mean_square(rows)
+        self._keep(self._search(grid, seeds.tolist(), source, rounding), rounding)
         self.best_estimator_ = fit_chosen(self._network(**self.best_params_), X, y, sample_weight)
         return self
 
@@ -189,6 +189,20 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ candidates
 
+    def _source(self, X: Any, y: Any, sample_weight: Any) -> Local:
+        """All rows, in memory."""
+        if self.scoring not in SCORINGS:
+            raise ValueError(f"`scoring` must be one of {', '.join(map(repr, SCORINGS))}, got {self.scoring!r}.")
+        check_whole(self.n_draws, "n_draws")
+        if is_blocks(X):
+            raise ValueError(f"`X` must be an array of all rows, got {type(X).__name__}.")
+        dtype = None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
+        X = validate_data(self, X, dtype=dtype, allow_nd=True, ensure_min_samples=2)
+        y = checked_target(self, y)
+        check_consistent_length(X, y)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return Local([Rows(X, y, weight)], len(X), "")
+
     def _network(
         self, algebra: Any, n_hidden: int, weight_scale: Any, ridge: float = 0.0, **changes: Any
     ) -> ELMRegressor:
@@ -198,63 +212,58 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ search
 
-    def _search(
-        self, grid: Grid, seeds: Sequence[int], X: NDArray[Any], y: NDArray[Any], weight: Weights, rounding: float
-    ) -> Iterator[dict[str, Any]]:
+    def _search(self, grid: Grid, seeds: Sequence[int], source: Local, rounding: float) -> Iterator[dict[str, Any]]:
         """Every candidate with its errors, one of each random layer; differences up to `rounding` say nothing."""
         pairs = list(product(grid.algebras, grid.scales))
         for n, (algebra, scale) in enumerate(pairs, start=1):
-            networks = [self._network(algebra, max(grid.neurons), scale, random_state=seed) for seed in seeds]
-            for network in networks:
-                network._check_parameters()
-                for array, name in ((X, "X"), (y, "y")):
-                    network._check_components(array, name)
-                network._begin(X, weight, Layout.of(y, algebra, self.packing))
-            for L, curves in zip(grid.neurons, zip(*self._curves(networks, grid, X, y, weight))):
+            networks = [self._drawn(algebra, max(grid.neurons), scale, seed, source) for seed in seeds]
+            for L, curves in zip(grid.neurons, zip(*self._curves(networks, grid, source))):
                 yield from _candidates(networks[0], L, curves, grid, rounding)
             if self.verbose:
                 end = "\n" if n == len(pairs) else ""
                 print(f"\r{type(self).__name__}: {n} of {len(pairs)} layers", end=end, file=sys.stderr, flush=True)
 
-    def _curves(
-        self, networks: Sequence[ELMRegressor], grid: Grid, X: NDArray[Any], y: NDArray[Any], weight: Weights
-    ) -> list[list[Curve]]:
+    def _drawn(self, algebra: Algebra, neurons: int, scale: Any, seed: int, source: Local) -> ELMRegressor:
+        """A network with its hidden layer."""
+        network, rows = self._network(algebra, neurons, scale, random_state=seed), source.first
+        network._check_parameters()
+        for array, name in ((rows.X, "X"), (rows.T, "y")):
+            network._check_components(array, name)
+        network._input, network._output = (Layout.of(array, algebra, self.packing) for array in (rows.X, rows.T))
+        encoder = network._draw(source, network._look(source), network._dtype(rows.X))
+        network.hidden_weights_ = encoder.weights
+        return network
+
+    def _curves(self, networks: Sequence[ELMRegressor], grid: Grid, source: Local) -> list[list[Curve]]:
         """The errors of every ridge, for every network and the first of its neurons, as many as the grid says.
 
         Normal equations show neither ridges nor errors below their rounding: where it comes to these, `qr` answers.
         """
         with one_blas():
             for kind in {"auto": (Gram, QR), "gram": (Gram,)}.get(self.solver, (QR,)):
-                curves = [self._curves_of(kind, network, grid, X, y, weight) for network in networks]
+                curves = [self._curves_of(kind, network, grid, source) for network in networks]
                 flat = [curve for of_network in curves for curve in of_network]
                 if not any(curve.is_cut_off or (grid.ridges is None and curve.still_falls) for curve in flat):
                     break
         return curves
 
-    def _curves_of(
-        self,
-        kind: type[Gram] | type[QR],
-        network: ELMRegressor,
-        grid: Grid,
-        X: NDArray[Any],
-        y: NDArray[Any],
-        weight: Weights,
-    ) -> list[Curve]:
-        layer, output = network._layer(), network._output
-        state = kind(network.algebra_, layer.width, output.features, network._dtype(X))
-        network._accumulate(state, X, y, weight, None)
-        rest = np.arange(layer.neurons, layer.width)
+    def _curves_of(self, kind: type[Gram] | type[QR], network: ELMRegressor, grid: Grid, source: Local) -> list[Curve]:
+        training = network._training(kind, Given(network.hidden_weights_), None, None)
+        state = source.fold(training, _itself)
+        rest = np.arange(network.n_hidden, training.layer.width)
         kept = [np.concatenate([np.arange(L), rest]) for L in grid.neurons]
         spectra = [Spectrum(state.restricted(rows), [len(rows) - 1] if self.bias else []) for rows in kept]
         paths = [grid.ridges if grid.ridges is not None else self._path(spectrum) for spectrum in spectra]
         if self.scoring == "gcv":
             errors = [state.algebra.dim * spectrum.gcv(ridges) for spectrum, ridges in zip(spectra, paths)]
         else:
-            errors = _left_out_errors(network, spectra, paths, kept, X, y, weight)
+            sums = source.fold(LeftOut(training, spectra, paths, kept), _itself)
+            errors = [np.where(np.isnan(total), np.inf, total / max(state.weight, 1e-300)) for total in sums]
         floors = [s.floor * s.largest**2 for s in spectra]
+        columns = network._output.columns
         # What normal equations leave of no error: 94 dB below the targets, 41 in single precision.
-        least = float(np.finfo(state.dtype).eps ** 0.6) * state.square / max(state.weight, 1) / output.columns
-        return [Curve(ridges, e / output.columns, floor, least) for ridges, e, floor in zip(paths, errors, floors)]
+        least = float(np.finfo(state.dtype).eps ** 0.6) * state.square / max(state.weight, 1) / columns
+        return [Curve(ridges, e / columns, floor, least) for ridges, e, floor in zip(paths, errors, floors)]
 
     def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
         if spectrum.largest == 0:  # a constant layer
@@ -311,38 +320,14 @@ def fit_chosen(model: ELMRegressor, X: Any, y: Any, sample_weight: Any = None) -
         return model.fit(X, y, sample_weight)
 
 
-def _left_out_errors(
-    network: ELMRegressor,
-    spectra: Sequence[Spectrum],
-    paths: Sequence[NDArray[np.float64]],
-    kept: Sequence[NDArray[np.intp]],
-    X: NDArray[Any],
-    y: NDArray[Any],
-    weight: Weights,
-) -> list[NDArray[np.float64]]:
-    """The mean over the rows of the squared length of the error that each has when it is left out."""
-    sums = [np.zeros(len(ridges)) for ridges in paths]
-    places = network._output.places
-    most = (
-        max(len(ridges) for ridges in paths)
-        * network.algebra_.dim
-        * max(network._output.features, network.algebra_.dim)
-    )
-    for rows, H, t, _, _ in network._blocks(X, y, network._dtype(X)):
-        for part in row_blocks(len(H), max(16, _SCRATCH // most)):
-            w = np.ones(len(H[part])) if weight is None else weight[rows][part]
-            for total, spectrum, ridges, unknowns in zip(sums, spectra, paths, kept):
-                e = left_out_residuals(spectrum, ridges, H[part][:, unknowns], t[part], np.minimum(w, 1))
-                e = e.reshape(len(w), len(ridges), -1)[:, :, places].astype(np.float64, copy=False)
-                total += np.einsum("m,mrc,mrc->r", w, e, e, optimize=False)
-    count = len(X) if weight is None else weight.sum()
-    return [np.where(np.isnan(total), np.inf, total / count) for total in sums]
+def _itself(summary: Any) -> Any:
+    return summary
 
 
-def _mean_square(y: NDArray[Any], weight: Weights) -> float:
+def _mean_square(rows: Block) -> float:
     """Σ w y² / (columns Σw)."""
-    squares = np.mean(np.asarray(y, dtype=np.float64).reshape(len(y), -1) ** 2, axis=1)
-    return float(np.average(squares, weights=weight)) if weight is None or weight.any() else 0.0
+    squares = np.mean(np.asarray(rows.T, dtype=np.float64).reshape(len(rows), -1) ** 2, axis=1)
+    return float(np.average(squares, weights=rows.weight)) if rows.count > 0 else 0.0
 
 
 def _candidates(

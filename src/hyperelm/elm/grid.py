@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hyperelm import algebras
 from hyperelm.algebra import Algebra
-from hyperelm.elm.base import check_weight_scale
+from hyperelm.elm.drawing import check_weight_scale
 from hyperelm.solvers.choice import check_ridge
 
 NEURONS = (16, 32, 64, 128)

@@ -8,7 +8,7 @@ these places: raw columns go in and come out, and nothing is packed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -16,6 +16,15 @@ from numpy.typing import DTypeLike, NDArray
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.packing import components
+
+
+class HasShape(Protocol):
+    """What a layout needs of an array."""
+
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class Layout:
     channels: int
 
     @classmethod
-    def of(cls, array: NDArray[Any], algebra: Algebra, packing: str) -> Layout:
+    def of(cls, array: HasShape, algebra: Algebra, packing: str) -> Layout:
         """The layout of a validated array of 1, 2 or 3 dimensions."""
         if array.ndim == 3:
             return cls(3, array.shape[1] * algebra.dim, array.shape[1], algebra.dim, 0, algebra.dim)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
 
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
-from hyperelm.elm.layout import Layout
+from hyperelm.elm.rows import Array, Stored, is_stored
 
 
 class ELMRegressor(RegressorMixin, BaseELM):
@@ -79,24 +79,26 @@ class ELMRegressor(RegressorMixin, BaseELM):
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ELMRegressor:
         """Fit the network.
 
         Parameters
         ----------
-        X : array of shape (n, columns) or (n, features, d)
-            A table, packed as `packing` says, or hypercomplex numbers, taken as they are.
+        X : array of shape (n, columns) or (n, features, d), or iterable of blocks
+            A table, packed as `packing` says, or hypercomplex numbers, taken as they are. Memory maps, zarr and HDF5
+            arrays are read block by block. An iterable gives tuples (X, y) or (X, y, sample_weight) of some rows each;
+            an iterator is read once, any other iterable again where that is needed.
         y : array of shape (n,), (n, columns) or (n, N, d)
-            One value a row, which stands in the real part; a table, packed like the input; or numbers.
+            One value a row, which stands in the real part; a table, packed like the input; or numbers. None with
+            blocks.
         sample_weight : array of shape (n,), optional
 
         Returns
         -------
         self
         """
-        self._check_parameters()
-        X, y = self._check_X_y(X, y, reset=True)
-        self._fit(X, y, self._check_weight(sample_weight, X), Layout.of(y, self.algebra_, self.packing))
+        self._start_fit()
+        self._fit(self._source(X, y, sample_weight))
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
@@ -104,8 +106,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
         first = not self.__sklearn_is_fitted__()
         if first:
             self._check_parameters()
-        X, y = self._check_X_y(X, y, reset=first)
-        self._continue(X, y, self._check_weight(sample_weight, X), Layout.of(y, self.algebra_, self.packing))
+        self._continue(self._check_rows(X, y, sample_weight, reset=first))
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -118,11 +119,13 @@ class ELMRegressor(RegressorMixin, BaseELM):
         flat = [np.asarray(part).reshape(len(part), -1) for part in (y, self.predict(X))]
         return float(r2_score(*flat, sample_weight=sample_weight))
 
-    def _check_X_y(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-        X = self._check_X(X, reset=reset)
-        y = checked_target(self, X, y)
+    def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
+        if is_stored(y) or (before is not None and isinstance(y, np.ndarray)):
+            y = Stored(y, "y", before=before or 0)
+        else:
+            y = checked_target(self, y)
         self._check_components(y, "y")
-        return X, y
+        return y
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -130,11 +133,11 @@ class ELMRegressor(RegressorMixin, BaseELM):
         return tags
 
 
-def checked_target(estimator: BaseEstimator, X: NDArray[Any], y: Any) -> NDArray[Any]:
-    """Numbers of any number of axes, as many rows as X."""
+def checked_target(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
+    """Numbers of any number of axes."""
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
-    check_consistent_length(X, y)
-    return np.asarray(y)
+    return np.asarray(
+        check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
+    )

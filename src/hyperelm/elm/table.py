@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hyperelm._validation import FloatArray
 from hyperelm.elm.regressor import ELMRegressor
+from hyperelm.elm.rows import Rows, Stored
 
 
 class TableRegressor(ELMRegressor):
@@ -61,17 +62,21 @@ class TableRegressor(ELMRegressor):
         self.window_ = np.array([window])
         return self
 
-    def _check_X_y(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-        X, y = super()._check_X_y(X, y, reset=reset)
-        if X.ndim != 2 or y.ndim > 2:
-            raise ValueError(f"`X` and `y` must be tables, got shapes {X.shape} and {y.shape}. Use `ELMRegressor`.")
+    def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
+        rows = super()._check_rows(X, y, sample_weight, reset=reset, before=before)
+        if isinstance(rows.X, Stored) or isinstance(rows.T, Stored) or rows.X.ndim != 2 or rows.T.ndim > 2:
+            raise ValueError(
+                f"`X` and `y` must be tables in memory, got shapes {rows.X.shape} and {rows.T.shape}. For other rows "
+                "use `ELMRegressor`."
+            )
+        table, targets = rows.X, rows.T.reshape(len(rows), -1)
         if reset:
-            dtype = self._dtype(X)
-            self.input_offset_, self.input_scale_ = _standard(X, dtype)
-            self.output_offset_, self.output_scale_ = _standard(y.reshape(len(y), -1), dtype)
-            self.name_columns([str(n) for n in range(X.shape[1])], [str(n) for n in range(len(self.output_scale_))])
-        y_scaled = (y.reshape(len(y), -1) - self.output_offset_) / self.output_scale_
-        return (X - self.input_offset_) / self.input_scale_, y_scaled.reshape(y.shape)
+            dtype = self._dtype(table)
+            self.input_offset_, self.input_scale_ = _standard(table, dtype)
+            self.output_offset_, self.output_scale_ = _standard(targets, dtype)
+            self.name_columns([str(n) for n in range(table.shape[1])], [str(n) for n in range(targets.shape[1])])
+        scaled = (targets - self.output_offset_) / self.output_scale_
+        return Rows((table - self.input_offset_) / self.input_scale_, scaled.reshape(rows.T.shape), rows.weight)
 
     def _build_operators(self) -> None:
         super()._build_operators()

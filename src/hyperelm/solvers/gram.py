@@ -139,6 +139,23 @@ class Gram(Accumulator):
             for gram, at, block in zip(self._block_grams(), basis.coordinate_slices, basis.blocks)
         ]
 
+    @property
+    def bound(self) -> float:
+        """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds: the largest trace of a block."""
+        of_blocks = gram_forms(self.algebra)
+        traces = np.zeros(sum(len(of_block.forms) for of_block in of_blocks))
+        if self._forms is not None:
+            traces += np.trace(self._forms, axis1=1, axis2=2)
+        if self._squares is not None:
+            symmetric = np.concatenate([of_block.signs for of_block in of_blocks]) > 0
+            traces += symmetric * (self._plan().to_forms @ np.trace(self._squares, axis1=1, axis2=2))
+        on_diagonal, first = [], 0
+        for of_block in of_blocks:
+            last = first + len(of_block.forms)
+            on_diagonal.append(float(np.einsum("fqq->f", of_block.entries).real @ traces[first:last]))
+            first = last
+        return max(on_diagonal)
+
     def _summed_squares(self) -> FloatArray:
         """The forms of HᵀH, which from now on stand for the sums of the plan."""
         signs = np.concatenate([of_block.signs for of_block in gram_forms(self.algebra)])
