@@ -472,6 +472,14 @@ def test_a_file_made_by_hand(changes, reason, path):
     refused(signed(path, **changes), reason)
 
 
+@pytest.mark.usefixtures("content")
+def test_numbers_out_of_range_are_no_warning(path):
+    """Which tests and some users turn into errors."""
+    save(fitted(ELMRegressor, rows(dtype=np.float32)), path)
+    table = np.full((4, 4, 4), 1e300)
+    assert not np.isfinite(load(signed(path, arrays={"table": table}))._encoder).all()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [

@@ -32,6 +32,7 @@ ORDER = [
         "structure",
         "algebra",
         "algebras",
+        "families",
         "decomposition",
         "bilinear",
         "products",

@@ -1,8 +1,9 @@
-"""The command line: `hyperelm algebras`, `run`, `report`, `export`, `fit`, `predict`, `info`, `export-onnx`."""
+"""The command line: `hyperelm algebras`, `run`, `search`, `report`, `export`, `fit`, `predict`, `info`, `export-onnx`."""
 
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
@@ -93,16 +94,45 @@ def run_experiment(
 ) -> None:
     """Run an experiment of the paper. The same command goes on where it was interrupted."""
     with _clear_errors(algebra="--set models"):
-        from hyperelm.experiments import progress, report
-
-        if jobs == 0 or jobs < -1:
-            raise ValueError(f"--jobs must be -1 or at least 1, got {jobs}.")
         changes = [*(changes or []), *([f"data={data}"] if data is not None else [])]
-        experiment = experiments.load(name, quick=quick, seed=seed, changes=changes)
         directory = out or Path(f"results-{name}")
-        with progress.watcher(experiment) as watch, _cluster(dask):
-            experiments.run(experiment, directory, jobs=jobs, watch=watch)
-        typer.echo(f"Report: {report.write(directory)}")
+        path = _run(name, directory, jobs=jobs, seed=seed, quick=quick, changes=changes, dask=dask)
+        typer.echo(f"Report: {path}")
+
+
+@app.command("search")
+def search_algebras(
+    task: Annotated[str | None, typer.Option(help="lorenz, images, hidden or csv.")] = None,
+    family: Annotated[str, typer.Option(help="signs, cayley-dickson or clifford.")] = "signs",
+    dim: Annotated[int, typer.Option(help="The dimension of the algebras.")] = 4,
+    data: Annotated[
+        str | None, typer.Option(help="A CSV file; or where CIFAR-10 is, for the task images.", metavar="PATH")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Columns of the CSV file that the others shall predict.", metavar="COLUMNS")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where results go, by default results-search.", metavar="DIR")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    seed: Annotated[int | None, typer.Option(help="The seed that all seeds of runs come from.", min=0)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, in seconds.")] = False,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a setting; may be given again.", metavar="KEY=VALUE")
+    ] = None,
+) -> None:
+    """Rank a family of algebras on a task, or on a CSV file. The same command goes on where it was interrupted."""
+    task = task or ("csv" if target is not None else "lorenz")
+    options = {"task": task, "family": family, "dim": dim, "data": data, "target": target}
+    given = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items() if value is not None]
+    with _clear_errors(algebra="--set hidden"):
+        from hyperelm.experiments import search_results
+
+        directory = out or Path("results-search")
+        path = _run("search", directory, jobs=jobs, seed=seed, quick=quick, changes=[*given, *(changes or [])])
+        for line in search_results.outcome(directory):
+            typer.echo(line)
+        typer.echo(f"Report: {path}")
 
 
 @app.command("report")
@@ -197,6 +227,20 @@ def export_onnx(
     """Write a model as an ONNX graph, which runs without hyperelm."""
     with _clear_errors():
         write_whole(file, to_onnx(load(model), decoder=decoder).SerializeToString())
+
+
+def _run(
+    name: str, directory: Path, *, jobs: int, seed: int | None, quick: bool, changes: list[str], dask: str | None = None
+) -> Path:
+    """Do an experiment, and write its report."""
+    from hyperelm.experiments import progress, report
+
+    if jobs == 0 or jobs < -1:
+        raise ValueError(f"--jobs must be -1 or at least 1, got {jobs}.")
+    experiment = experiments.load(name, quick=quick, seed=seed, changes=changes)
+    with progress.watcher(experiment) as watch, _cluster(dask):
+        experiments.run(experiment, directory, jobs=jobs, watch=watch)
+    return report.write(directory)
 
 
 @contextmanager

@@ -123,11 +123,11 @@ def describe(path: str | os.PathLike[str]) -> str:
     facts = {
         "model": f"{type(model).__name__}, written by hyperelm {str(header.get('hyperelm'))[:40]}",
         "parameters": f"{model.n_parameters_:,} real numbers, {W.dtype}, {os.stat(path).st_size:,} bytes in all",
-        "input": f"{_form(source)}, as {source.features} numbers of {source.dim} components",
+        "input": f"{_form(source)} of {source.dim} components",
         "hidden": f"{W.shape[1]} neurons, {activations.name_of(model._activation)}"
         + (", bias" if model._encoder_bias is not None else "")
         + (", direct link" if model._linked else ""),
-        "output": f"{_form(target)}, as {target.features} numbers; weights {' x '.join(map(str, M.shape))}",
+        "output": f"{_form(target)}; weights {' x '.join(map(str, M.shape))}",
         "trained": f"on {model.n_samples_seen_:,} rows by {model.solver_}, "
         + ("and can go on" if model._state else "without the state to go on"),
         "ridge": f"{model.ridge_:g} ({model.ridge})",
@@ -147,8 +147,8 @@ def describe(path: str | os.PathLike[str]) -> str:
 
 
 def _form(layout: Layout) -> str:
-    shape = " x ".join(map(str, layout.shape(0)[1:]))
-    return {1: "one value", 2: f"{shape} columns", 3: f"{shape} components"}[layout.ndim]
+    given = {1: "one value", 2: f"{layout.columns} columns", 3: f"{layout.features} x {layout.dim} components"}
+    return f"{given[layout.ndim]}, as {layout.features} number{'s' if layout.features > 1 else ''}"
 
 
 # ---------------------------------------------------------------------- from a model
@@ -251,7 +251,8 @@ class _Content:
         model._state = state or None
         if self.arrays:
             raise ValueError(f"it holds the unknown array {shown(min(self.arrays))}")
-        model._build_operators()
+        with np.errstate(all="ignore"):  # numbers from a file may be of any size
+            model._build_operators()
         return model
 
     def _with_parameters(self, kind: type[BaseELM], algebra: Algebra) -> BaseELM:

@@ -113,14 +113,20 @@ def _from_pickle(content: bytes, source: str) -> tuple[Images, Images]:
         batch = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
         pixels, labels = (_values(batch[key]) for key in (b"data", b"labels"))
     except pickle.UnpicklingError as error:
-        raise ValueError(f"{source} is refused: {error}.") from None
+        raise ValueError(f"{source} is refused: {_in_a_line(error)}.") from None
     except Exception as error:  # a pickle can be wrong in any way
-        raise ValueError(f"{source} is not a file of CIFAR-10: {type(error).__name__}: {error}.") from None
+        reason = f"{type(error).__name__}: {_in_a_line(error)}"
+        raise ValueError(f"{source} is not a file of CIFAR-10: {reason}.") from None
     n = labels.size
     fits = pixels.dtype == np.uint8 and pixels.shape == (n, 3072) and n > 0
     if not fits or labels.shape != (n,) or labels.dtype.kind not in "iu":
         raise ValueError(f"{source} is not a file of CIFAR-10: its data are not records of 3,072 bytes with labels.")
     return _checked(pixels, labels, source)
+
+
+def _in_a_line(error: Exception) -> str:
+    """A message, of which parts may come from the file."""
+    return "".join(c if c.isprintable() else " " for c in str(error)[:500])
 
 
 def _checked(pixels: Images, labels: NDArray[Any], source: str) -> tuple[Images, Images]:
