@@ -45,9 +45,10 @@ for name in models:
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
-axes[0].scatter(
-    results["n_parameters"], errors, c=[names.index(name) for name in results["param_algebra"]], cmap="tab10"
-)
+for name in names:
+    of_algebra = results["param_algebra"] == name
+    axes[0].scatter(results["n_parameters"][of_algebra], errors[of_algebra], label=name, alpha=0.7)
+axes[0].legend()
 axes[0].set(xlabel="parameters", ylabel="error of rows left out", xscale="log")
 result.plot(axes[1])
 plt.show()

@@ -1,4 +1,4 @@
-"""The command line: `hyperelm algebras`, `run`, `search`, `report`, `export`, `fit`, `predict`, `info`, `export-onnx`."""
+"""The command line: `hyperelm algebras`, `run`, `search`, `report`, `export`, `fit`, `predict`, `info`, ..."""
 
 from __future__ import annotations
 
