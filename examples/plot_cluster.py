@@ -57,6 +57,7 @@ with (
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for neurons, values in errors.items():
     axis.loglog([1000 * count for count in counts], values, marker="o", label=f"{neurons} neurons")
+axis.set_title("More rows pay where there are neurons to use them")
 axis.set_xlabel("rows")
 axis.set_ylabel("root mean square error")
 axis.legend()

@@ -58,6 +58,7 @@ for name, model in models.items():
 
 # %%
 figure, axes = plt.subplots(1, len(pictures), figsize=(14, 4.5), layout="constrained")
+figure.suptitle("The half of the photograph that was not trained on")
 for axis, (title, picture) in zip(axes, pictures.items()):
     axis.imshow(np.clip((picture + 1) / 2, 0, 1))
     axis.set_title(title)

@@ -25,11 +25,11 @@ for name in ("real", "complex", "quaternions", "R[-1,+1]", "tessarines", "klein4
     print(f"{name:14} {scores[name].mean():.4f} +- {scores[name].std():.4f}")
 
 # %%
-# A neuron in four dimensions has four times the parameters of a real one, which is most of what one sees here: for a
-# fair comparison of algebras look at those of the same dimension.
+# The differences are smaller than those between folds, and a neuron in four dimensions has four times the parameters of
+# a real one. So on these data nothing is won by the algebra; to know it took seven lines and a few seconds.
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axis.barh(list(scores), [s.mean() for s in scores.values()], xerr=[s.std() for s in scores.values()])
 axis.set_xlim(0.9, 1)
-axis.set_xlabel("accuracy")
+axis.set(xlabel="accuracy", title="Five folds, mean and standard deviation")
 axis.invert_yaxis()
 plt.show()

@@ -54,6 +54,7 @@ for name, model in [("first hour", first), ("all hours", stream), ("fading weigh
     errors = [error(model, n) for n in range(HOURS)]
     print(f"{name:15} error in the first hour {errors[0]:.3f}, in the last {errors[-1]:.3f}")
     axis.plot(errors, label=name)
+axis.set_title("Three ways to go on with a stream that drifts")
 axis.set_xlabel("hour")
 axis.set_ylabel("root mean square error")
 axis.legend()

@@ -45,11 +45,14 @@ for name, neurons in [("quaternions", 60), ("real", 89)]:
     print(f"{name:12} {model.n_parameters_:5,} parameters    error {error(predictions[name]):.4f}")
 
 # %%
+# Both networks have less than half the error of persistence, and the same: where the last six vectors are given and the
+# direct link does most of the work, the algebra neither helps nor harms.
 figure, axes = plt.subplots(3, 1, figsize=(8, 6), sharex=True, layout="constrained")
 for n, axis in enumerate(axes):
     axis.plot(Y[split : split + 120, n], color="black", label="wind")
     axis.plot(predictions["quaternions"][:120, n], "--", label="forecast, quaternions")
     axis.set_ylabel(["east", "north", "up"][n])
+axes[0].set_title("One step ahead, on the unseen third of the record")
 axes[0].legend(loc="upper right")
 axes[-1].set_xlabel("step")
 plt.show()

@@ -147,6 +147,16 @@ def test_names_of_columns(path):
         again.predict(X.rename(columns={"b": "c"}))
 
 
+def test_the_container_of_codes(path):
+    X = pd.DataFrame(rows(4), columns=list("abcd"))
+    model = ELMAutoencoder("complex", n_hidden=3, random_state=0).set_output(transform="pandas").fit(X)
+    save(model, path)
+    pd.testing.assert_frame_equal(load(path).transform(X), model.transform(X))
+    assert_same(model.set_output(transform="default"), load(path).set_output(transform="default"), X)
+    refused(signed(path, container="magic"), "its container 'magic' is not one of default, pandas, polars")
+    refused(signed(path, container=3), "its header lacks 'container'")
+
+
 def test_an_algebra_of_ones_own(path):
     X = rows()
     model = fitted(ELMRegressor, X, algebra=OWN)

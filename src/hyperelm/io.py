@@ -23,13 +23,16 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.table import TableRegressor
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import METHODS
 
 __all__ = ["load", "save"]
 
 # The models that files hold; of a search, it is the best estimator.
-CLASSES: dict[str, type[BaseELM]] = {kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder)}
+CLASSES: dict[str, type[BaseELM]] = {
+    kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder, TableRegressor)
+}
 # What `fit` found.
 NUMBERS = {"rank_": int, "condition_": float, "ridge_": float, "weight_scale_": float, "n_samples_seen_": int}
 
@@ -103,17 +106,14 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Examples
     --------
-    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from sklearn.datasets import load_iris
-    >>> from hyperelm import ELMClassifier, load, save
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = ELMClassifier("klein4", n_hidden=20, random_state=0).fit(X, y)
+    >>> import numpy as np
+    >>> from hyperelm import ELMAutoencoder, load, save
+    >>> X = np.random.default_rng(0).standard_normal((100, 8))
     >>> with TemporaryDirectory() as folder:
-    ...     save(model, Path(folder, "iris.hyperelm"))
-    ...     again = load(Path(folder, "iris.hyperelm"))
-    >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
-    True
+    ...     save(ELMAutoencoder("complex", n_hidden=3).fit(X), f"{folder}/model.hyperelm")
+    ...     load(f"{folder}/model.hyperelm").transform(X).shape
+    (100, 6)
     """
     return _loaded(path)[1]
 
@@ -177,6 +177,7 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "input": _layout_fields(model._input),
         "output": _layout_fields(model._output),
         "solver": model.solver_,
+        "container": getattr(model, "_sklearn_output_config", {}).get("transform"),
         "numbers": {name: _finite(kind(getattr(model, name))) for name, kind in NUMBERS.items()},
     }
     arrays: Arrays = {
@@ -186,6 +187,7 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "output_weights_": model.output_weights_,
     }
     arrays |= {name: getattr(model, name) for name in ("feature_names_in_", "classes_") if hasattr(model, name)}
+    arrays |= {name: getattr(model, name) for name in model._saved}
     return header, arrays
 
 
@@ -251,6 +253,12 @@ class _Content:
         self._add_weights(model)
         self._add_numbers(model)
         self._add_labels(model)
+        if isinstance(model, ELMAutoencoder) and self.header.get("container") is not None:
+            model.set_output(transform=self._choice("container", ("default", "pandas", "polars")))
+        for name in model._saved:
+            setattr(model, name, self._take(name))
+        if isinstance(model, TableRegressor):
+            model._check_saved()
         state = {name.removeprefix(_STATE): self._take(name) for name in list(self.arrays) if name.startswith(_STATE)}
         if state and model.solver_ == "svd":
             raise ValueError("it holds a summary of rows, which its solver 'svd' has not")

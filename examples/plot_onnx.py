@@ -1,0 +1,58 @@
+"""
+A model that runs without hyperelm
+==================================
+
+A classifier is trained here, and has to run where there is no Python: in a browser, on a telephone, in a service
+written in another language. An ONNX file holds what prediction computes, two real matrix products with the activation
+in between, whatever the algebra was. Any ONNX runtime runs it.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib.pyplot as plt
+import numpy as np
+import onnxruntime
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from hyperelm import ELMClassifier, to_onnx
+
+images, labels = load_digits(return_X_y=True)
+X, X_test, y, y_test = train_test_split(images / 8 - 1, labels, test_size=0.3, random_state=0)
+model = ELMClassifier("quaternions", n_hidden=150, random_state=0).fit(X, y)
+print(f"accuracy {model.score(X_test, y_test):.3f} with {model.n_parameters_:,} parameters over {model.algebra_.name}")
+
+# %%
+# One call, one file. The graph says which algebra it came from.
+with TemporaryDirectory() as folder:
+    path = Path(folder, "digits.onnx")
+    path.write_bytes(to_onnx(model).SerializeToString())
+    print(f"{path.name}: {path.stat().st_size / 1024:.0f} KB")
+    session = onnxruntime.InferenceSession(path)
+print("steps:", ", ".join(node.op_type for node in to_onnx(model).graph.node))
+print("metadata:", session.get_modelmeta().custom_metadata_map)
+
+# %%
+# The same answers, in single precision.
+found, probabilities = session.run(["label", "probabilities"], {"X": X_test.astype(np.float32)})
+ours = model.predict_proba(X_test)
+print(f"labels that agree: {np.mean(found == model.predict(X_test)):.1%} of {len(found)}")
+print(f"probabilities differ by at most {np.abs(probabilities - ours).max():.1e}")
+
+# %%
+# Digits that the exported model is least sure of, with its two best guesses.
+figure, axes = plt.subplots(2, 6, figsize=(10, 4.2), layout="constrained")
+figure.suptitle("The digits that the exported model is least sure of")
+unsure = np.argsort(probabilities.max(axis=1))[: axes.size]
+for axis, n in zip(axes.flat, unsure):
+    first, second = np.argsort(probabilities[n])[::-1][:2]
+    axis.imshow(X_test[n].reshape(8, 8), cmap="gray_r")
+    colour = "tab:green" if found[n] == y_test[n] else "tab:red"
+    axis.set_title(
+        f"{first} ({probabilities[n, first]:.0%}) or {second} ({probabilities[n, second]:.0%})",
+        color=colour,
+        fontsize=10,
+    )
+    axis.set_axis_off()
+plt.show()
