@@ -238,7 +238,7 @@ def _chance_section(results: Results) -> Section:
             "A check: a table and the one with all imaginary units negated are equal in distribution on data without "
             f"real parts, so that only chance tells them apart. At the level of 5\u00a0% a pair, {differ} of "
             f"{len(results.partners)} such pairs ({percent(differ / len(results.partners))}) differ; with all "
-            f"pairs considered together, {apart or 'none'}."
+            f"pairs considered together, {apart or 'none'}. Pairs share random numbers, so that these shares scatter."
         )
     same = [group for group in ranking.same if len(group) > 1]
     tables = []
