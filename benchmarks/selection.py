@@ -114,7 +114,7 @@ def main() -> None:
         rows = [row for name, row in results.items() if name.endswith(kind)]
         faster, worse = min(row["times_faster"] for row in rows), 100 * max(row["excess"] for row in rows)
         print(
-            f"{kind}: at least {faster:.1f} times faster (asked for: {FASTER:.0f}), error {worse:+.1f} % at most ({WORSE:+.0f} %)"
+            f"{kind}: at least {faster:.1f} times faster (limit {FASTER:.0f}), at most {worse:+.1f} % (limit {WORSE:+.0f} %)"
         )
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
