@@ -113,9 +113,8 @@ def main() -> None:
     for kind in ("loo", "gcv"):
         rows = [row for name, row in results.items() if name.endswith(kind)]
         faster, worse = min(row["times_faster"] for row in rows), 100 * max(row["excess"] for row in rows)
-        print(
-            f"{kind}: at least {faster:.1f} times faster (limit {FASTER:.0f}), at most {worse:+.1f} % (limit {WORSE:+.0f} %)"
-        )
+        print(f"{kind}: at least {faster:.1f} times faster (limit {FASTER:.0f})")
+        print(f"{kind}: error at most {worse:+.1f} % above (limit {WORSE:+.0f} %)")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
