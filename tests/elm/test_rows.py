@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import weakref
 from itertools import pairwise
 
 import h5py
@@ -15,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor
-from hyperelm.elm.rows import Stored, is_blocks, is_stored
+from hyperelm.elm.rows import Local, Rows, Stored, is_blocks, is_stored
 from hyperelm.solvers import QR, Gram
 
 ROWS = 300
@@ -452,3 +453,23 @@ BAD[123, 4] = -np.inf
 def test_messages(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_scratch_memory_is_free_before_the_solution():
+    """The buffers of a team and a solve in memory at the same time would add up."""
+    seen = []
+
+    class Watching:
+        name, size, work = "watching", 5, 0.0
+
+        def begin(self):
+            return 0
+
+        def add(self, summary, block, team):
+            seen.append(weakref.ref(team))
+            return summary + len(block)
+
+    rows = Rows(np.zeros((12, 2)), np.zeros((12, 2)), None)
+    total, alive = Local([rows], 12, "").fold(Watching(), lambda summary: (summary, [ref() for ref in seen]))
+    assert total == 12
+    assert alive == [None] * 3

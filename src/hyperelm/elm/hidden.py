@@ -17,7 +17,7 @@ from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
-from hyperelm.bilinear import is_worth_searching, scheme
+from hyperelm.bilinear import Scheme, is_worth_searching, scheme
 from hyperelm.products import is_identity, planes, right_operator
 from hyperelm.solvers.sums import Planes, nonzero_components, row_blocks, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
@@ -46,9 +46,6 @@ class HiddenLayer:
         D, self.neurons, _ = self.weights.shape
         self.width = self.neurons + (D if direct_link else 0) + (1 if bias else 0)
         self._search = is_worth_searching(D, self.neurons)
-        # Planes of the weights by the components of x that are not zero, and Φ_R(W)ᵀ, once they are needed.
-        self._planes: dict[tuple[int, ...], FloatArray] = {}
-        self._operator: FloatArray | None = None
 
     def __call__(self, X: FloatArray, team: Team) -> tuple[FloatArray, Planes | None]:
         """[h, x, 1], (m, width, d), of X, (m, D, d), and the planes of X where they are formed.
@@ -60,7 +57,7 @@ class HiddenLayer:
         if self._search:
             formed = self._by_scheme(X, H[:, :, : self.neurons], team)
         else:
-            self._by_operator(X, H[:, :, : self.neurons])
+            self._by_operator(X, H[:, :, : self.neurons], team)
         if self.direct_link:
             H[:, :, self.neurons : self.neurons + X.shape[1]] = np.moveaxis(X, -1, 0)
         if self.bias is not None:
@@ -68,10 +65,8 @@ class HiddenLayer:
             H[0, :, -1] = 1
         return np.moveaxis(H, 0, -1), formed
 
-    def _by_operator(self, X: FloatArray, H: FloatArray) -> None:
-        if self._operator is None:
-            self._operator = right_operator(self.weights, self.algebra)
-        h = X.reshape(len(X), -1) @ self._operator
+    def _by_operator(self, X: FloatArray, H: FloatArray, team: Team) -> None:
+        h = X.reshape(len(X), -1) @ team.once(self, lambda: right_operator(self.weights, self.algebra))
         if self.bias is not None:
             h += self.bias.ravel()
         H[...] = np.moveaxis(apply(self.activation, h).reshape(len(X), self.neurons, -1), -1, 0)
@@ -80,11 +75,7 @@ class HiddenLayer:
         """Planes of X, their products with those of W, and back to components."""
         support = nonzero_components(X, team)
         products = scheme(self.algebra, support, None)
-        if support not in self._planes:
-            D, L, _ = self.weights.shape
-            image = scratch((products.right.shape[1], D, L), X.dtype)
-            self._planes[support] = planes(self.weights, products.right, out=image)
-        weights = self._planes[support]
+        weights = team.once((self, support), lambda: self._planes_of_weights(products))
         x = team_planes(X, products.left, "wide", team)
         # Planes of the product that are its components need no memory of their own.
         y = H if is_identity(products.out) else team.array("narrow", (products.out.shape[1], *H.shape[1:]), X.dtype)
@@ -100,6 +91,11 @@ class HiddenLayer:
         finish = partial(self._finish, products.out.astype(X.dtype), team=team)
         team.run([partial(finish, y[:, rows], H[:, rows]) for rows in row_blocks(len(X), _ROWS)])
         return Planes(support, x)
+
+    def _planes_of_weights(self, products: Scheme) -> FloatArray:
+        D, L, _ = self.weights.shape
+        image = scratch((products.right.shape[1], D, L), self.weights.dtype)
+        return planes(self.weights, products.right, out=image)
 
     def _finish(self, out: FloatArray, y: FloatArray, H: FloatArray, team: Team) -> None:
         """From planes to components, bias and activation."""

@@ -210,12 +210,16 @@ class Local:
             self._parts = chain([self.first], iterator)
 
     def fold(self, work: Pass[S], finish: Callable[[S], R]) -> R:
+        return finish(self._summary(work))
+
+    def _summary(self, work: Pass[S]) -> S:
+        """Of all rows; on return the memory that a team works in is free again."""
         summary = work.begin()
         rows = float("inf") if self._total is None else self._total
         with team(rows * work.work) as crew, Progress(self._title, work.name, self._total) as progress:
             for part in self._parts:
                 summary = add_all(work, summary, part, crew, progress.advance)
-        return finish(summary)
+        return summary
 
 
 class Blocks:
