@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import math
+from array import array
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,26 +33,41 @@ def read_columns(path: str, expected: str, option: str) -> tuple[list[str], NDAr
     content = _content(path, option)
     if hashlib.sha256(content).hexdigest() != expected:
         raise ValueError(f"{option} must not change while it is used, but {path} has.")
-    try:
-        lines = list(csv.reader(content.decode("utf-8-sig").splitlines()))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error}.") from None
-    while lines and not lines[-1]:
-        lines.pop()
-    header = bool(lines) and bool(lines[0]) and all(cell.strip() and _number(cell) is None for cell in lines[0])
-    rows = [_row(line, number, path, option) for number, line in enumerate(lines[header:], start=1 + header)]
-    if not rows:
-        raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
-    for number, row in enumerate(rows, start=1 + header):
-        if len(row) != len(rows[0]):
+    names: list[str] = []
+    values, width = array("d"), 0  # a few bytes a number, as files may be large
+    for number, line in _lines(content, path, option):
+        if number == 1 and all(cell.strip() and _number(cell) is None for cell in line):
+            names = [cell.strip() for cell in line]
+            continue
+        values.extend(_row(line, number, path, option))
+        width = width or len(line)
+        if len(line) != width:
             raise ValueError(
-                f"{option} must have as many columns in every row, got {len(row)} instead of {len(rows[0])} in row "
+                f"{option} must have as many columns in every row, got {len(line)} instead of {width} in row "
                 f"{number} of {path}."
             )
-    names = [cell.strip() for cell in lines[0]] if header else [str(n) for n in range(1, len(rows[0]) + 1)]
-    if len(names) != len(rows[0]):
-        raise ValueError(f"{option} must have as many names as columns, got {len(names)} for {len(rows[0])} in {path}.")
-    return names, np.array(rows)
+    if not values:
+        raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
+    names = names or [str(n) for n in range(1, width + 1)]
+    if len(names) != width:
+        raise ValueError(f"{option} must have as many names as columns, got {len(names)} for {width} in {path}.")
+    return names, np.array(values).reshape(-1, width)
+
+
+def _lines(content: bytes, path: str, option: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines up to the last that is not empty, with their numbers; an empty one before it is one empty cell."""
+    gap = 0
+    try:
+        lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=None))
+        for number, line in enumerate(lines, start=1):
+            if line:
+                if gap:
+                    yield gap, [""]
+                yield number, line
+            else:
+                gap = gap or number
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error}.") from None
 
 
 def _wanted(option: str) -> str:
@@ -65,7 +83,7 @@ def _content(path: str, option: str) -> bytes:
 
 def _row(line: list[str], number: int, path: str, option: str) -> list[float]:
     values = []
-    for column, cell in enumerate(line or [""], start=1):
+    for column, cell in enumerate(line, start=1):
         value = _number(cell)
         if value is None or not math.isfinite(value):
             raise ValueError(
