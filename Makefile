@@ -30,6 +30,7 @@ bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/matmul.py
 	$(BIN)/python benchmarks/training.py --json benchmarks/training.json
 	$(BIN)/python benchmarks/lorenz.py --json benchmarks/lorenz.json
+	$(BIN)/python benchmarks/selection.py --json benchmarks/selection.json
 
 # A million images from a file, one and two workers, and the cost model: a quarter of an hour and 3 GB of disk.
 bench-scale: $(VENV)/.test

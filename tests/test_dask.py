@@ -226,6 +226,14 @@ def test_frames_keep_names_and_index():
     pd.testing.assert_frame_equal(transformed.compute(), codes.transform(frame), check_freq=False)
 
 
+@pytest.mark.usefixtures("here")
+def test_an_estimator_reads_a_collection_block_by_block():
+    model = ELMRegressor(**OPTIONS).fit(chunked(X, (70, 130), columns=5), chunked(Y, (ROWS,)))
+    assert_array_equal(model.output_weights_, ELMRegressor(**OPTIONS).fit(X, Y).output_weights_)
+    with pytest.raises(ValueError, match=r"`X` must have a known shape, .* Use `hyperelm.dask`"):
+        model.predict(UNKNOWN)
+
+
 # ---------------------------------------------------------------------- messages
 
 ROWS_OF_X, ROWS_OF_Y = chunked(X, (100, 100)), chunked(Y, (100, 100))

@@ -17,6 +17,7 @@ SOURCES = Path(hyperelm.__file__).parent
 # The public surface; what has not been built yet is absent.
 PUBLIC = {
     *("Algebra", "algebras", "linalg", "pack", "unpack", "ELMAutoencoder", "ELMClassifier", "ELMRegressor"),
+    *("ELMRegressorCV", "compare"),
     *("datasets", "metrics", "experiments", "dask", "load", "save", "to_onnx"),
 }
 
@@ -43,11 +44,13 @@ ORDER = [
         "activations",
         "metrics",
         "elm",
+        "comparison",
         "datasets",
         "io",
         "onnx",
         "dask",
         "experiments",
+        "tables",
         "cli",
         "__main__",
     ),
@@ -55,7 +58,7 @@ ORDER = [
 # Packages that only some parts may use.
 RESERVED = {
     "sklearn": ORDER[ORDER.index("elm") :],
-    "matplotlib": ["experiments"],
+    "matplotlib": ["comparison", "experiments"],
     "jinja2": ["experiments"],
     "dask": ["dask"],
     "onnx": ["onnx"],

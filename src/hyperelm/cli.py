@@ -1,4 +1,4 @@
-"""The command line: `hyperelm algebras`, `run`, `search`, `report`, `export`, `info`, `export-onnx`."""
+"""The command line: `hyperelm algebras`, `run`, `search`, `report`, `export`, `fit`, `predict`, `info`, ..."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
+from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -158,6 +159,56 @@ def export_runs(
         writer.writeheader()
         writer.writerows(rows)
         sys.stdout.flush()  # here a full disk is still an error with one line
+
+
+@app.command("fit")
+def fit_model(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with names in its first row.")],
+    target: Annotated[str, typer.Option(help="The columns to predict, with commas.", metavar="COLS")],
+    save: Annotated[Path, typer.Option(help="Where the model goes.", metavar="MODEL")],
+    inputs: Annotated[str | None, typer.Option(help="The columns to predict from; by default all others.")] = None,
+    series: Annotated[
+        int, typer.Option(help="Rows follow each other in time; so many predict the next.", metavar="ROWS")
+    ] = 0,
+    algebra: Annotated[
+        list[str] | None, typer.Option(help="An algebra to choose from; may be given again. By default 'auto'.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The seed of all random weights.", min=0)] = 0,
+) -> None:
+    """Choose a network for a table and save it. Says what was chosen and why, and whether something simpler does."""
+    with _clear_errors(algebra="--algebra"):
+        from hyperelm import tables
+
+        tables.check_save(save)
+        task = tables.Task.read(str(data), target, inputs, series)
+        choices = "auto" if algebra in (None, ["auto"]) else [algebras.get(name) for name in algebra or ()]
+        result = tables.fit(task, choices, seed=seed, verbose=sys.stderr.isatty())
+        io.save(result.model, save)
+        typer.echo(f"{tables.explain(result, task)}\n\nSaved in {save}. Use it with: hyperelm predict {save} DATA")
+        if result.better:
+            typer.echo(f"Warning: {' and '.join(result.better)} does better on the rows held out. Use that.", err=True)
+
+
+@app.command("predict")
+def predict_rows(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm fit`.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with the columns that the model knows.")],
+    out: Annotated[Path | None, typer.Option(help="A new file instead of standard output.", metavar="FILE")] = None,
+) -> None:
+    """Print predictions as CSV: one row for each row of DATA, or for the row after each window of a series."""
+    with _clear_errors():
+        from hyperelm import tables
+
+        if out is not None:
+            tables.check_out(out)
+        text = StringIO()
+        names, rows = tables.predict(tables.load_table_model(model), str(data))
+        csv.writer(text, lineterminator="\n").writerows([names, *rows])
+        if out is not None:
+            write_whole(out, text.getvalue().encode())
+        else:
+            sys.stdout.write(text.getvalue())
+            sys.stdout.flush()
 
 
 @app.command("info")

@@ -23,13 +23,16 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.table import TableRegressor
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import METHODS
 
 __all__ = ["load", "save"]
 
 # The models that files hold; of a search, it is the best estimator.
-CLASSES: dict[str, type[BaseELM]] = {kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder)}
+CLASSES: dict[str, type[BaseELM]] = {
+    kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder, TableRegressor)
+}
 # What `fit` found.
 NUMBERS = {"rank_": int, "condition_": float, "ridge_": float, "weight_scale_": float, "n_samples_seen_": int}
 
@@ -184,6 +187,7 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "output_weights_": model.output_weights_,
     }
     arrays |= {name: getattr(model, name) for name in ("feature_names_in_", "classes_") if hasattr(model, name)}
+    arrays |= {name: getattr(model, name) for name in model._saved}
     return header, arrays
 
 
@@ -251,6 +255,10 @@ class _Content:
         self._add_labels(model)
         if isinstance(model, ELMAutoencoder) and self.header.get("container") is not None:
             model.set_output(transform=self._choice("container", ("default", "pandas", "polars")))
+        for name in model._saved:
+            setattr(model, name, self._take(name))
+        if isinstance(model, TableRegressor):
+            model._check_saved()
         state = {name.removeprefix(_STATE): self._take(name) for name in list(self.arrays) if name.startswith(_STATE)}
         if state and model.solver_ == "svd":
             raise ValueError("it holds a summary of rows, which its solver 'svd' has not")

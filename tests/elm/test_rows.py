@@ -313,6 +313,18 @@ def test_an_iterator_leaves_normal_equations_when_the_ridge_gets_too_small_for_t
     assert_allclose(model.predict(X), exact.predict(X), atol=1e-6)
 
 
+def test_an_iterable_that_cannot_start_again_is_read_once():
+    class Shared:
+        def __init__(self):
+            self.blocks = iter(Again(X, Y))
+
+        def __iter__(self):
+            return self.blocks
+
+    model = ELMRegressor(**FIXED).fit(Shared())
+    assert_allclose(model.predict(X), ELMRegressor(**FIXED).fit(X, Y).predict(X), atol=1e-10)
+
+
 def test_auto_encoder_of_blocks():
     expected = ELMAutoencoder(**FIXED).fit(X).reconstruct(X)
     for blocks in (Again(X), Again(X, Y), iter(Again(X)), ([x, y] for x, y in Again(X, Y))):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
 from hyperelm._validation import FloatArray
@@ -29,7 +31,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
         function of arrays; applied to each component.
     weight_scale : "auto", "paper" or float, default="auto"
         Standard deviation of the random weights. "auto" divides by the root mean square norm of the input rows, so
-        that results do not depend on the unit of the data; "paper" is 10/D for D inputs.
+        that results do not depend on the unit of the data; "0.1 auto" is a tenth of that; "paper" is 10/D for D inputs.
     bias : bool, default=True
         An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
     packing : {"full", "imaginary", "real"}, default="full"
@@ -112,13 +114,16 @@ class ELMRegressor(RegressorMixin, BaseELM):
         X = self._checked_for_prediction(X)
         return self._outputs(X).reshape(self._output.shape(len(X)))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², the mean over the columns or the components of y."""
+        flat = [np.asarray(part).reshape(len(part), -1) for part in (y, self.predict(X))]
+        return float(r2_score(*flat, sample_weight=sample_weight))
+
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         if is_stored(y) or (before is not None and isinstance(y, np.ndarray)):
             y = Stored(y, "y", before=before or 0)
         else:
-            y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=self)
+            y = checked_target(self, y)
         self._check_components(y, "y")
         return y
 
@@ -126,3 +131,13 @@ class ELMRegressor(RegressorMixin, BaseELM):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def checked_target(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
+    """Numbers of any number of axes."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    return np.asarray(
+        check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
+    )

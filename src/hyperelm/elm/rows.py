@@ -7,6 +7,7 @@ whole before; rows from elsewhere are checked when they are read, and no more th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -57,6 +58,10 @@ class Stored:
 
     def __init__(self, array: Any, name: str, *, before: int = 0, labels: bool = False) -> None:
         self.shape: tuple[int, ...] = tuple(array.shape)
+        if any(math.isnan(length) for length in self.shape):
+            raise ValueError(
+                f"`{name}` must have a known shape, got {self.shape}. Use `hyperelm.dask` for such arrays."
+            )
         self.ndim = len(self.shape)
         self.dtype: np.dtype[Any] = array.dtype
         self._array, self._name, self._before = array, name, before

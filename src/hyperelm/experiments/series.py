@@ -7,13 +7,15 @@ import hashlib
 import io
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+_SHOWN = 20  # names of columns in a message
 SERIES = "--set series"  # the option that names the file of a series
 
 
@@ -28,46 +30,68 @@ def read(path: str, expected: str) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=2)
-def read_columns(path: str, expected: str, option: str) -> tuple[list[str], NDArray[np.float64]]:
-    """The names of the columns, or their numbers from 1 on, and their values (n, columns); `option` named the file."""
+def read_columns(
+    path: str, expected: str, option: str, only: tuple[str, ...] | None = None
+) -> tuple[list[str], NDArray[np.float64]]:
+    """The names of the columns, or their numbers from 1 on, and their values (n, columns); `option` named the file.
+
+    With `only`, these columns in this order; the others may hold anything.
+    """
     content = _content(path, option)
     if hashlib.sha256(content).hexdigest() != expected:
         raise ValueError(f"{option} must not change while it is used, but {path} has.")
     names: list[str] = []
+    at: Sequence[int] = ()
     values, width = array("d"), 0  # a few bytes a number, as files may be large
     for number, line in _lines(content, path, option):
         if number == 1 and all(cell.strip() and _number(cell) is None for cell in line):
             names = [cell.strip() for cell in line]
             continue
-        values.extend(_row(line, number, path, option))
-        width = width or len(line)
+        if not width:
+            width = len(line)
+            names = names or [str(n) for n in range(1, width + 1)]
+            if len(names) != width:
+                raise ValueError(
+                    f"{option} must have as many names as columns, got {len(names)} for {width} in {path}."
+                )
+            at = range(width) if only is None else [place(name, names, path) for name in only]
         if len(line) != width:
             raise ValueError(
                 f"{option} must have as many columns in every row, got {len(line)} instead of {width} in row "
                 f"{number} of {path}."
             )
-    if not values:
+        values.extend(_row(line, at, number, path, option))
+    if not width:
         raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
-    names = names or [str(n) for n in range(1, width + 1)]
-    if len(names) != width:
-        raise ValueError(f"{option} must have as many names as columns, got {len(names)} for {width} in {path}.")
-    return names, np.array(values).reshape(-1, width)
+    return [names[n] for n in at], np.array(values).reshape(-1, len(at))
 
 
 def _lines(content: bytes, path: str, option: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines up to the last that is not empty, with their numbers; an empty one before it is one empty cell."""
+    """The lines with their numbers; only the last ones may be empty."""
     gap = 0
     try:
         lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=None))
         for number, line in enumerate(lines, start=1):
+            if line and gap:
+                _row([""], [0], gap, path, option)  # which is no number
             if line:
-                if gap:
-                    yield gap, [""]
                 yield number, line
             else:
                 gap = gap or number
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error}.") from None
+
+
+def place(name: str, names: list[str], path: str) -> int:
+    """Which column of a file is called `name`."""
+    if names.count(name) == 1:
+        return names.index(name)
+    if name in names:
+        raise ValueError(f"{path} has {names.count(name)} columns called {name!r}. Give them different names.")
+    near = get_close_matches(name, names, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    raise ValueError(f"{path} has no column {name!r}. {hint}It has {shown}.")
 
 
 def _wanted(option: str) -> str:
@@ -81,13 +105,14 @@ def _content(path: str, option: str) -> bytes:
         raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error.strerror}.") from None
 
 
-def _row(line: list[str], number: int, path: str, option: str) -> list[float]:
+def _row(line: list[str], at: Sequence[int], number: int, path: str, option: str) -> list[float]:
     values = []
-    for column, cell in enumerate(line, start=1):
+    for n in at:
+        cell = line[n]
         value = _number(cell)
         if value is None or not math.isfinite(value):
             raise ValueError(
-                f"{option} must hold numbers without gaps, got {cell!r} in row {number}, column {column} of {path}."
+                f"{option} must hold numbers without gaps, got {cell!r} in row {number}, column {n + 1} of {path}."
             )
         values.append(value)
     return values
