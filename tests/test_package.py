@@ -23,6 +23,7 @@ PUBLIC = {
 # Each part may import those before it.
 ORDER = [
     *(
+        "_arrays",
         "_container",
         "_files",
         "_memory",
@@ -62,6 +63,8 @@ RESERVED = {
     "distributed": ["dask"],
     "typer": ["cli"],
     "rich": ["cli", "experiments"],
+    "torch": [],
+    "array_api_compat": ["_arrays"],
 }
 
 
