@@ -34,7 +34,7 @@ def namespace(**arrays: Any) -> Any:
     if not all(are_together(elsewhere[0], array) for array in given.values()):
         raise ValueError(
             f"{' and '.join(f'`{name}`' for name in given)} must be arrays of one library on one device, got "
-            f"{' and '.join(map(_place, given.values()))}. Move them together."
+            f"{' and '.join(map(place_of, given.values()))}. Move them together."
         )
     return _compat().array_namespace(elsewhere[0])
 
@@ -47,9 +47,11 @@ def are_together(one: Any, other: Any) -> bool:
 
 
 def beside(array: NDArray[Any], reference: Any) -> Any:
-    """A copy of a small NumPy array where `reference` lives, with its precision unless it is complex."""
-    dtype = numpy_dtype(reference)
-    copy = np.array(array, dtype=np.result_type(dtype, np.complex64) if np.iscomplexobj(array) else dtype)
+    """A copy of a small NumPy array where `reference` lives; fractions with its precision."""
+    dtype = array.dtype
+    if dtype.kind in "fc":
+        dtype = np.result_type(numpy_dtype(reference), np.complex64) if dtype.kind == "c" else numpy_dtype(reference)
+    copy = np.array(array, dtype=dtype)
     if not is_elsewhere(reference):
         return copy
     return namespace(reference=reference).asarray(copy, device=_device(reference))
@@ -88,6 +90,17 @@ def as_precision(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.asarray(array, dtype=dtype) if xp is np else xp.astype(array, getattr(xp, dtype.name), copy=False)
 
 
+def concatenated(arrays: list[Any], axis: int = 0) -> Any:
+    """One after the other, as NumPy calls it and others call it."""
+    xp = namespace(first=arrays[0])
+    return np.concatenate(arrays, axis=axis) if xp is np else xp.concat(arrays, axis=axis)
+
+
+def place_of(array: Any) -> str:
+    """The library and the device of an array, for reading."""
+    return f"{type(array).__module__.partition('.')[0]} on {_device(array)}" if is_elsewhere(array) else "numpy"
+
+
 def detached(array: Any) -> Any:
     """Without the record that a gradient needs, which would keep all rows in memory."""
     return array.detach() if hasattr(array, "detach") else array
@@ -108,10 +121,6 @@ def sums_of_products(sums: list[list[tuple[Any, Any, float]]], shape: tuple[int,
 
 def _device(array: Any) -> Any:
     return _compat().device(array)
-
-
-def _place(array: Any) -> str:
-    return f"{type(array).__module__.partition('.')[0]} on {_device(array)}" if is_elsewhere(array) else "numpy"
 
 
 def _compat() -> Any:

@@ -494,8 +494,8 @@ def test_verbose_shows_progress(capsys):
     assert capsys.readouterr().err == ""
     ELMRegressor(n_hidden=3, chunk_size=20, ridge=0.1, verbose=1).fit(X, y)
     error = capsys.readouterr().err
-    assert "ELMRegressor: 20 of 60 rows" in error
-    assert "60 of 60 rows" in error
+    assert "ELMRegressor (first look): 60 of 60 rows" in error
+    assert "ELMRegressor (gram): 60 of 60 rows" in error
 
 
 X, Y = numbers((30, 8)), numbers((30, 4), 1)

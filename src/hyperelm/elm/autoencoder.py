@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype, to_numpy, zeros
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
-from hyperelm.elm.base import BaseELM, Weights, random_generator
-from hyperelm.elm.layout import Layout
-from hyperelm.elm.principal import is_star_closed, principal_components
-from hyperelm.products import from_real, right_operator, to_real
-from hyperelm.solvers import Gram
-from hyperelm.solvers.sums import chunk_rows, row_blocks
-from hyperelm.solvers.team import team
+from hyperelm.elm.base import BaseELM
+from hyperelm.elm.dispatch import accepted_dtypes, check_place
+from hyperelm.elm.drawing import Encoder, random_generator
+from hyperelm.elm.passes import Seen
+from hyperelm.elm.principal import Moments, is_star_closed, principal_encoder
+from hyperelm.elm.rows import Source
+from hyperelm.solvers.sums import row_blocks
 
 ENCODERS = ("random", "orthogonal", "pca")
 
@@ -127,7 +128,10 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
 
         Parameters
         ----------
-        X : array of shape (n, columns) or (n, features, d)
+        X : array of shape (n, columns) or (n, features, d), or iterable of blocks
+            Memory maps, zarr and HDF5 arrays are read block by block. An iterable gives arrays X or tuples
+            (X, y, sample_weight) of some rows each, y ignored; an iterator is read once, any other iterable again
+            where that is needed.
         y : ignored
         sample_weight : array of shape (n,), optional
 
@@ -135,9 +139,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         -------
         self
         """
-        self._check_parameters()
-        X = self._check_X(X, reset=True)
-        self._fit(X, X, self._check_weight(sample_weight, X), Layout.of(X, self.algebra_, self.packing))
+        self._start_fit()
+        self._fit(self._source(X, None, sample_weight))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ELMAutoencoder:
@@ -150,38 +153,60 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
                 "`encoder` must not be 'pca' for partial_fit: the components need all rows before the decoder sees "
                 "the first. Use fit, or encoder='random'."
             )
-        X = self._check_X(X, reset=first)
-        self._continue(X, X, self._check_weight(sample_weight, X), Layout.of(X, self.algebra_, self.packing))
+        self._continue(self._check_rows(X, None, sample_weight, reset=first))
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """The codes, (n, n_hidden * d), or (n, n_hidden, d) for input of three axes."""
         X = self._checked_for_prediction(X)
-        codes = np.empty((len(X), self._encoder.shape[1]), dtype=self._encoder.dtype)
-        for rows in row_blocks(len(X), self.chunk_size or 4096):
+        codes: FloatArray = zeros((X.shape[0], self._encoder.shape[1]), self._encoder)
+        for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
             codes[rows] = self._codes(X[rows])
-        return codes if self._input.ndim == 2 else codes.reshape(len(X), *self.hidden_weights_.shape[1:])
+        if self._input.ndim == 3:
+            codes = namespace(codes=codes).reshape(codes, (X.shape[0], *self.hidden_weights_.shape[1:]))
+        return codes
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """The decoder: from codes to the form of the input."""
         check_is_fitted(self)
-        codes = check_array(X, dtype=self._decoder.dtype, allow_nd=True, input_name="X", estimator=self)
-        codes = codes.reshape(len(codes), -1)
-        if codes.shape[1] != self._n_features_out:
-            raise ValueError(f"X must have {self._n_features_out} columns of codes, got {codes.shape[1]}.")
-        return self._decode(codes).reshape(self._input.shape(len(codes)))
+        codes = check_array(X, dtype=accepted_dtypes(X), allow_nd=True, input_name="X", estimator=self)
+        check_place(codes, self._decoder)
+        xp, n, columns = namespace(X=codes), codes.shape[0], math.prod(codes.shape[1:])
+        if columns != self._n_features_out:
+            raise ValueError(f"X must have {self._n_features_out} columns of codes, got {columns}.")
+        codes = xp.reshape(as_precision(codes, numpy_dtype(self._decoder)), (n, columns))
+        rows: FloatArray = xp.reshape(self._decode(codes), self._input.shape(n))
+        return rows
 
     def reconstruct(self, X: Any) -> FloatArray:
         """What the decoder makes of the codes of X."""
         X = self._checked_for_prediction(X)
-        return self._outputs(X).reshape(self._input.shape(len(X)))
+        reconstructed: FloatArray = namespace(X=X).reshape(self._outputs(X), self._input.shape(X.shape[0]))
+        return reconstructed
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the variance of X that the reconstruction explains, R²."""
         X = self._checked_for_prediction(X)
-        flat = np.asarray(X).reshape(len(X), -1)
-        weighting = "variance_weighted"
-        return float(r2_score(flat, self._outputs(X), sample_weight=sample_weight, multioutput=weighting))
+        weight = self._check_weight(sample_weight, X)
+        sums = [np.zeros(self._input.columns) for _ in range(3)]
+        total = 0.0
+        shift: FloatArray | None = None
+        for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
+            block, xp = X[rows], namespace(hidden_weights_=self.hidden_weights_)
+            x = xp.reshape(as_precision(block, np.dtype(np.float64)), (block.shape[0], self._input.columns))
+            if shift is None:
+                shift = xp.mean(x, axis=0)  # near the mean of all rows, so that squares lose nothing
+            error, x = x - self._outputs(block), x - shift
+            w = np.ones(x.shape[0]) if weight is None else np.asarray(weight[rows], dtype=np.float64)
+            for column_sums, values in zip(sums, (x, x**2, error**2)):
+                column_sums += to_numpy(beside(w, x) @ values)
+            total += float(w.sum())
+        first, second, errors = sums
+        spread = second - first**2 / total
+        varies = spread > 1e-12 * second
+        if not varies.any():
+            return float(not errors.any())
+        return float(1 - errors[varies].sum() / spread[varies].sum())
 
     @property
     def _n_features_out(self) -> int:
@@ -202,53 +227,25 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
                 "associative algebra whose left multiplications are closed under transposition. Use 'orthogonal'."
             )
 
-    def _draw(self, X: NDArray[Any], weight: Weights, dtype: np.dtype[Any]) -> None:
-        if self.encoder == "pca":
-            self._draw_principal(X, weight, dtype)
-            return
-        super()._draw(X, weight, dtype)
-        if self.encoder == "orthogonal":
-            D = self._input.features
-            W = to_real(self.hidden_weights_[:D])
-            # Orthonormal columns, of the length that random ones have; rows where there are more columns.
-            Q = linalg.qr(W if W.shape[0] >= W.shape[1] else W.T, mode="economic")[0]
-            Q = Q if W.shape[0] >= W.shape[1] else Q.T
-            Q *= dtype.type(self.weight_scale_ * np.sqrt(max(W.shape)))
-            self.hidden_weights_[:D] = from_real(Q, self.algebra_)
+    def _follows_norms(self) -> bool:
+        return super()._follows_norms() and self.encoder != "pca"
 
-    def _draw_principal(self, X: NDArray[Any], weight: Weights, dtype: np.dtype[Any]) -> None:
+    def _draw(self, source: Source, seen: Seen, dtype: np.dtype[Any]) -> Encoder:
+        if self.encoder == "pca":
+            return self._principal(source, dtype)
+        return replace(self._random(seen, dtype), orthogonal=self.encoder == "orthogonal")
+
+    def _principal(self, source: Source, dtype: np.dtype[Any]) -> Encoder:
+        """Principal components, found in a pass of their own."""
+        if source.once:
+            raise ValueError(
+                "`encoder` must not be 'pca' where X is an iterator, which is read once: the components need all rows "
+                "before the decoder sees the first. Use an iterable that can be read again, or encoder='random'."
+            )
         D = self._input.features
         if self.n_hidden > D:
             raise ValueError(f"`n_hidden` must be at most the {D} inputs with encoder='pca', got {self.n_hidden}.")
-        state = Gram(self.algebra_, D + bool(self.bias), 0, dtype)
-        size = self.chunk_size or chunk_rows(self.algebra_, D, D, 0, dtype.itemsize)
-        with team(float(len(X)) * D * D * self.algebra_.dim**2) as crew:
-            for rows in row_blocks(len(X), size):
-                x = self._input.pack(X[rows], dtype)
-                if self.bias:
-                    one = np.zeros((len(x), 1, self.algebra_.dim), dtype=dtype)
-                    one[..., 0] = 1
-                    x = np.concatenate([x, one], axis=1)
-                nothing = np.empty((len(x), 0, self.algebra_.dim), dtype=dtype)
-                state.update(x, nothing, None if weight is None else weight[rows], team=crew)
-        rng = random_generator(self.random_state)
-        W = principal_components(state, self.n_hidden, [D] if self.bias else [], rng)
         self.weight_scale_ = 1.0 if isinstance(self.weight_scale, str) else float(self.weight_scale)
-        W *= dtype.type(self.weight_scale_)
-        if self.bias:
-            # Codes of centred rows: the bias takes off the code of the mean.
-            mean = _mean(X, weight, self._input, dtype)
-            code = (mean.reshape(1, -1) @ right_operator(W, self.algebra_)).reshape(1, self.n_hidden, -1)
-            W = np.concatenate([W, -code])
-        self.hidden_weights_ = W
-
-
-def _mean(X: NDArray[Any], weight: Weights, layout: Layout, dtype: np.dtype[Any]) -> FloatArray:
-    """The mean of the rows as numbers, (D, d)."""
-    columns = np.zeros(layout.columns)
-    total = 0.0
-    for rows in row_blocks(len(X), 4096):
-        block = np.asarray(X[rows], dtype=np.float64).reshape(-1, layout.columns)
-        w = np.ones(len(block)) if weight is None else weight[rows]
-        columns, total = columns + w @ block, total + float(w.sum())
-    return layout.pack((columns / total)[None], dtype)[0]
+        rng = random_generator(self.random_state)
+        find = partial(principal_encoder, components=self.n_hidden, scale=self.weight_scale_, rng=rng)
+        return source.fold(Moments(self.algebra_, self._input, bool(self.bias), dtype, self.chunk_size), find)

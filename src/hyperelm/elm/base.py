@@ -9,49 +9,55 @@ where the row of M that belongs to the bias is not penalised (section 4 of the p
 
 from __future__ import annotations
 
+import math
 import numbers
-import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hyperelm import activations, algebras
-from hyperelm._validation import FloatArray
+from hyperelm._arrays import is_elsewhere, numpy_dtype, to_numpy
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
+from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside
+from hyperelm.elm.drawing import Drawn, Encoder, Given, random_generator
 from hyperelm.elm.hidden import HiddenLayer
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.passes import FirstLook, Seen, Targets, Training, values
+from hyperelm.elm.prediction import Prediction
+from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored
 from hyperelm.packing import components
-from hyperelm.products import right_operator
-from hyperelm.solvers import QR, Gram, Solution, solve, svd
+from hyperelm.solvers import QR, AllRows, Gram, Solution, solve
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import METHODS, check_ridge, trusted
-from hyperelm.solvers.sums import chunk_rows, row_blocks
-from hyperelm.solvers.team import Team, team
+from hyperelm.solvers.team import Team
 
 # Pre-activations of this root mean square: in the bend of tanh, where a layer is neither linear nor saturated.
 AUTO_SCALE = 0.5
+# What each solver tries, in turn.
+KINDS: dict[str, tuple[type[Accumulator], ...]] = {
+    "auto": (Gram, QR),
+    "gram": (Gram,),
+    "qr": (QR,),
+    "svd": (AllRows,),
+}
 
 
 class RankDeficiencyWarning(UserWarning):
     """Columns of the hidden layer are linearly dependent and no ridge chooses among the solutions."""
 
 
-Weights = FloatArray | None
-
-
-class BaseELM(BaseEstimator):
+class BaseELM(Prediction, BaseEstimator):
     """Parameters, hidden layer, training and prediction of an extreme learning machine."""
 
-    algebra_: Algebra
-    hidden_weights_: FloatArray
-    output_weights_: FloatArray
     n_features_in_: int
     _state: Accumulator | Mapping[str, NDArray[Any]] | None  # a mapping until a model from a file goes on
 
@@ -84,7 +90,9 @@ class BaseELM(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # ------------------------------------------------------------------ input
+    def _start_fit(self) -> None:
+        """Forget what an earlier fit found, and check the parameters."""
+        self._check_parameters()
 
     def _check_parameters(self) -> None:
         self.algebra_ = algebras.get(self.algebra)
@@ -107,250 +115,251 @@ class BaseELM(BaseEstimator):
     def _activation_name(self) -> str | Activation:
         return self.activation
 
-    def _check_X(self, X: Any, *, reset: bool) -> NDArray[Any]:
+    def _source(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """The rows that a call of `fit` is about."""
+        if is_blocks(X):
+            for name, value in (("y", y), ("sample_weight", sample_weight)):
+                if value is not None:
+                    raise ValueError(
+                        f"`{name}` must be None where X gives blocks, got {type(value).__name__}. "
+                        "Let X give tuples (X, y) or (X, y, sample_weight)."
+                    )
+            blocks = Blocks(X, self._check_rows)
+            return Local(iter(blocks) if iter(X) is X else blocks, None, self._title())
+        rows = self._check_rows(X, y, sample_weight, reset=True)
+        return Local([rows], len(rows), self._title())
+
+    def _title(self) -> str:
+        return type(self).__name__ if self.verbose else ""
+
+    def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
+        """Validated rows: `before` is the number of the first one in a block, whose arrays are checked when read."""
+        X = self._check_X(X, reset=reset, before=before)
+        T = self._check_targets(X, y, before)
+        check_consistent_length(X, T)
+        return Rows(X, T, self._check_weight(sample_weight, X))
+
+    def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
+        """The targets of rows: those of an auto-encoder are the rows."""
+        return X
+
+    def _check_X(self, X: Any, *, reset: bool, before: int | None = None) -> Array:
         """A validated array, (n, columns) or (n, features, d); integers stay, to be cast block by block."""
-        dtype = None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
-        if not reset and isinstance(X, np.ndarray):
-            self._check_axes(X)
-        X = validate_data(self, X, reset=reset, dtype=dtype, allow_nd=True)
+        if is_blocks(X):
+            raise ValueError(f"`X` must be rows, got {type(X).__name__}. Only `fit` takes blocks of rows.")
+        if is_stored(X) or (before is not None and isinstance(X, np.ndarray)):
+            X = self._check_stored(Stored(X, "X", before=before or 0), reset=reset)
+        else:
+            if not reset and (isinstance(X, np.ndarray) or is_dispatched(X)):
+                self._check_axes(X)
+            X = validate_data(self, X, reset=reset, dtype=accepted_dtypes(X), allow_nd=True)
         if not reset:
             self._check_axes(X)
         self._check_components(X, "X")
         return X
 
-    def _check_axes(self, X: NDArray[Any]) -> None:
+    def _check_stored(self, X: Stored, *, reset: bool) -> Stored:
+        """What scikit-learn checks of an array, but for its values."""
+        if X.ndim < 2:
+            raise ValueError(
+                f"Expected 2D array, got 1D array instead: `X` must have shape (n, columns), got {X.shape}."
+            )
+        if 0 in X.shape:
+            empty = "sample" if len(X) == 0 else "feature"
+            raise ValueError(f"Found array with 0 {empty}(s) (shape={X.shape}) while a minimum of 1 is required.")
+        if not reset:
+            self._check_axes(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _check_axes(self, X: Array) -> None:
         if X.ndim != self._input.ndim and X.ndim in (2, 3):
             wanted = f"(n, {self._input.features}, {self._input.dim})" if self._input.ndim == 3 else "(n, columns)"
-            raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {X.shape}.")
+            raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {tuple(X.shape)}.")
 
-    def _check_components(self, array: NDArray[Any], name: str) -> None:
+    def _check_components(self, array: Array, name: str) -> None:
         dim = self.algebra_.dim
         if array.ndim > 3 or (array.ndim == 3 and array.shape[-1] != dim):
             raise ValueError(
                 f"`{name}` must have shape (n, columns), or (n, features, {dim}) with a last axis of length {dim} "
-                f"({self.algebra_.name or 'the dimension of the algebra'}), got shape {array.shape}. "
+                f"({self.algebra_.name or 'the dimension of the algebra'}), got shape {tuple(array.shape)}. "
                 "Use `hyperelm.pack` to put channels into components."
             )
 
-    def _check_weight(self, sample_weight: Any, X: NDArray[Any]) -> FloatArray | None:
+    def _check_weight(self, sample_weight: Any, X: Array) -> Array | None:
         if sample_weight is None:
             return None
+        if is_stored(sample_weight):
+            if tuple(sample_weight.shape) != (len(X),):
+                raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {(len(X),)}!")
+            return Stored(sample_weight, "sample_weight")
+        if is_elsewhere(X):
+            sample_weight, X = to_numpy(sample_weight), np.empty(X.shape[0])  # weights are few, and stay in NumPy
         return _check_sample_weight(sample_weight, X, dtype=np.float64)
 
-    def _dtype(self, X: NDArray[Any]) -> np.dtype[Any]:
-        return X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    def _dtype(self, X: Array) -> np.dtype[Any]:
+        dtype = numpy_dtype(X)
+        return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
     # ------------------------------------------------------------------ hidden layer
 
-    def _draw(self, X: NDArray[Any], weight: Weights, dtype: np.dtype[Any]) -> None:
-        """The weights of the hidden layer, component by component from a normal distribution, and their scale."""
-        D, d = self._input.features, self.algebra_.dim
-        self.weight_scale_ = self._scale(X, weight)
-        rng = random_generator(self.random_state)
-        W = rng.standard_normal((D + bool(self.bias), self.n_hidden, d), dtype=dtype)
-        W[:D] *= dtype.type(self.weight_scale_)
-        if self.bias:
-            # The input of the bias is 1 in any unit of the data, so a scale that follows the data leaves it out.
-            W[D] *= dtype.type(AUTO_SCALE if self.weight_scale == "auto" else self.weight_scale_)
-        self.hidden_weights_ = W
+    def _look(self, source: Source, labels: bool = False) -> Seen:
+        """What must be known before the hidden layer is drawn, from the first rows where all are read but once."""
+        look = FirstLook(self._input.columns, self._follows_norms(), labels)
+        if not look.norms and not look.labels:
+            return Seen()
+        if source.once:
+            return add_all(look, look.begin(), source.first, Team())
+        return source.fold(look, _itself)
 
-    def _scale(self, X: NDArray[Any], weight: Weights) -> float:
+    def _follows_norms(self) -> bool:
+        return self.weight_scale == "auto"
+
+    def _draw(self, source: Source, seen: Seen, dtype: np.dtype[Any]) -> Encoder:
+        return self._random(seen, dtype)
+
+    def _random(self, seen: Seen, dtype: np.dtype[Any]) -> Drawn:
+        """The weights of the hidden layer, component by component from a normal distribution, and their scale."""
+        self.weight_scale_ = self._scale(seen)
+        # The input of the bias is 1 in any unit of the data, so a scale that follows the data leaves it out.
+        bias = AUTO_SCALE if self.weight_scale == "auto" else self.weight_scale_
+        rng, D = random_generator(self.random_state), self._input.features
+        return Drawn(rng, self.algebra_, D, self.n_hidden, dtype, self.weight_scale_, bias if self.bias else None)
+
+    def _scale(self, seen: Seen) -> float:
         if self.weight_scale == "paper":
             return 10 / self._input.features
         if self.weight_scale != "auto":
             return float(self.weight_scale)
-        total, count = 0.0, 0.0
-        for rows in row_blocks(len(X), 4096):
-            block = np.asarray(X[rows], dtype=np.float64).reshape(len(X[rows]), -1)
-            squares = np.einsum("ij,ij->i", block, block)
-            w = np.ones(len(block)) if weight is None else weight[rows]
-            total, count = total + float(squares @ w), count + float(w.sum())
-        mean = total / count if count > 0 else 0.0
-        return AUTO_SCALE / np.sqrt(mean) if mean > 0 else AUTO_SCALE
+        return AUTO_SCALE / seen.norm if seen.norm > 0 else AUTO_SCALE
 
     def _layer(self) -> HiddenLayer:
-        return HiddenLayer(self.hidden_weights_, self.bias, self.direct_link, self._activation, self.algebra_)
+        weights = to_numpy(self.hidden_weights_)
+        return HiddenLayer(weights, self.bias, self.direct_link, self._activation, self.algebra_)
 
     # ------------------------------------------------------------------ training
 
-    def _fit(self, X: NDArray[Any], T: NDArray[Any], weight: Weights, output: Layout, cost: Weights = None) -> None:
-        """Draw the hidden layer and fit the output layer to all rows.
+    def _fit(self, source: Source) -> None:
+        """Draw the hidden layer and fit the output layer to all rows."""
+        X = source.first.X
+        self._input, self._state = Layout.of(X, self.algebra_, self.packing), None
+        encoder = self._draw(source, self._look(source), self._dtype(X))
+        self._output, self.hidden_weights_ = self._output_layout(source.first), kept_beside(encoder.weights, X)
+        self._train(source, encoder, None)
 
-        `weight` says how many samples a row stands for, `cost` how much an error on it matters.
-        """
-        dtype = self._dtype(X)
-        self._input, self._output = Layout.of(X, self.algebra_, self.packing), output
-        self._draw(X, weight, dtype)
-        self._train(X, T, weight, cost, dtype)
-
-    def _continue(
-        self, X: NDArray[Any], T: NDArray[Any], weight: Weights, output: Layout, cost: Weights = None
-    ) -> None:
+    def _continue(self, rows: Rows) -> None:
         """Take in more rows, which are read once; the first of them fix the hidden layer."""
         if self.solver == "svd":
             raise ValueError(
                 "`solver` must not be 'svd' for partial_fit, which does not keep rows. Use 'qr' or 'auto'."
             )
+        source = Local(iter([rows]), len(rows), self._title())
         if not self.__sklearn_is_fitted__():
-            self._input, self._output, self._state = Layout.of(X, self.algebra_, self.packing), output, None
-            self._draw(X, weight, self._dtype(X))
-        elif self._state is None:
+            self._fit(source)
+            return
+        if self._state is None:
             raise ValueError(
                 "partial_fit needs the summary of the rows seen, which this model lacks: solver='svd' keeps none, and "
                 "a file has it only from `save(model, path, state=True)`. Save it so, or fit it again."
             )
-        elif output != self._output:
-            raise ValueError(f"`y` must have the shape {self._output.shape(len(X))} of earlier calls, got {T.shape}.")
-        state = self._resumed() or self._new_state(Gram if self.solver == "gram" else QR, self.hidden_weights_.dtype)
-        self._accumulate(state, X, T, weight, cost)
-        self._finish(self._solve(state), rows=state.rows)
+        if self._output_layout(rows) != self._output:
+            wanted = self._output.shape(len(rows))
+            raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
+        check_place(rows.X, self.hidden_weights_)
+        # Rows that are checked when they are read may be refused after others were taken in.
+        checked = not any(isinstance(array, Stored) for array in (rows.X, rows.T, rows.weight))
+        state = self._resumed(self._state)
+        self._train(source, Given(to_numpy(self.hidden_weights_)), state if checked else deepcopy(state))
 
-    def _resumed(self) -> Accumulator | None:
+    def _resumed(self, state: Accumulator | Mapping[str, NDArray[Any]]) -> Accumulator:
         """The summary of the rows seen, which of a model from a file are arrays up to here."""
-        if isinstance(self._state, Mapping):
-            state = self._new_state(Gram if self.solver_ == "gram" else QR, self.hidden_weights_.dtype)
-            state.restore(self._state)
+        if isinstance(state, Accumulator):
             return state
-        return self._state
+        (kind,) = KINDS[self.solver_]
+        summary: Accumulator = kind(
+            self.algebra_, self.output_weights_.shape[0], self._output.features, numpy_dtype(self.output_weights_)
+        )
+        summary.restore(state)
+        return summary
 
-    def _train(self, X: NDArray[Any], T: NDArray[Any], weight: Weights, cost: Weights, dtype: np.dtype[Any]) -> None:
-        """Fit the output layer to rows that can be read as often as needed."""
-        if self.solver == "svd":
-            self._state = None
-            H = np.ascontiguousarray(self._layer()(self._input.pack(X, dtype), Team())[0])
-            count = float(len(X)) if weight is None else float(weight.sum())
-            solution = svd(
-                H,
-                self._output.pack(T, dtype),
-                self.algebra_,
-                ridge=self.ridge,
-                sample_weight=_product(weight, cost),
-                count=count,
-                free=self._free(),
-            )
-            self._finish(solution, rows=len(X))
-            return
-        for kind in {"auto": (Gram, QR), "gram": (Gram,), "qr": (QR,)}[self.solver]:
-            state = self._new_state(kind, dtype)
-            self._accumulate(state, X, T, weight, cost)
-            solution = self._solve(state)
-            if trusted(solution, dtype):
+    def _train(self, source: Source, encoder: Encoder, before: Accumulator | None) -> None:
+        """Fit the output layer: to rows that can be read again where `auto` asks for it, or to rows read once."""
+        kinds, ridge = KINDS[self.solver], None
+        if source.once:
+            if self.solver == "auto" and self.ridge != "gcv" and float(self.ridge) > 0:
+                ridge = float(self.ridge)
+            kinds = (type(before),) if before else kinds[:1] if ridge else kinds[-1:]
+        finish = partial(_solved, ridge=self.ridge, free=self._free())
+        for kind in kinds:
+            state, solution = source.fold(self._training(kind, encoder, ridge, before), finish)
+            if trusted(solution, state.dtype):
                 break
-        self._finish(solution, rows=len(X))
+        self._finish(state, solution)
 
-    def _new_state(self, kind: type[Accumulator], dtype: np.dtype[Any]) -> Accumulator:
-        return kind(self.algebra_, self._layer().width, self._output.features, dtype)
+    def _training(
+        self, kind: type[Accumulator], encoder: Encoder, ridge: float | None, before: Accumulator | None
+    ) -> Training:
+        return Training(
+            kind=kind,
+            encoder=encoder,
+            bias=bool(self.bias),
+            direct_link=self.direct_link,
+            activation=self._activation,
+            algebra=self.algebra_,
+            input=self._input,
+            output=self._output,
+            targets=self._targets(),
+            chunk_size=self.chunk_size,
+            ridge=ridge,
+            before=before,
+        )
 
-    def _accumulate(self, state: Accumulator, X: NDArray[Any], T: NDArray[Any], weight: Weights, cost: Weights) -> None:
-        """Take rows through the hidden layer into an accumulator, which the model keeps for `partial_fit`."""
-        layer, D, N = self._layer(), self._input.features, self._output.features
-        size = self.chunk_size or chunk_rows(self.algebra_, D, layer.width, N, state.dtype.itemsize)
-        work = float(len(X)) * layer.width * (D + N + layer.width) * self.algebra_.dim**2
-        total = _product(weight, cost)
-        with team(work) as crew:
-            for rows in self._progress(len(X), size):
-                x = self._input.pack(X[rows], state.dtype)
-                H, planes = layer(x, crew)
-                t, known = (x, planes) if T is X else (self._output.pack(T[rows], state.dtype), None)
-                count = float(len(H)) if weight is None else float(weight[rows].sum())
-                sample_weight = None if total is None else total[rows]
-                state.update(H, t, sample_weight, count=count, team=crew, known=known)
-        self._state = state
+    def _output_layout(self, rows: Rows) -> Layout:
+        return Layout.of(rows.T, self.algebra_, self.packing)
 
-    def _progress(self, rows: int, size: int) -> Iterator[slice]:
-        for block in row_blocks(rows, size):
-            yield block
-            if self.verbose:
-                print(f"\r{type(self).__name__}: {block.stop:,} of {rows:,} rows", end="", file=sys.stderr, flush=True)
-        if self.verbose:
-            print(file=sys.stderr)
-
-    def _solve(self, state: Accumulator) -> Solution:
-        return solve(state, self.ridge, free=self._free())
+    def _targets(self) -> Targets:
+        return values
 
     def _free(self) -> list[int]:
         """The rows of the output weights that ridge does not penalise: the bias."""
         D, L, _ = self.hidden_weights_.shape
         return [L + (D - 1 if self.direct_link else 0)] if self.bias else []
 
-    def _finish(self, solution: Solution, rows: int) -> None:
-        """Keep the solution and build what prediction needs."""
-        self.output_weights_ = solution.x
+    def _finish(self, state: Accumulator, solution: Solution) -> None:
+        """Keep the summary for `partial_fit` and the solution, and build what prediction needs."""
+        self._state = None if isinstance(state, AllRows) else state
+        self.output_weights_ = kept_beside(solution.x, self.hidden_weights_)
         self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
-        self.n_parameters_ = self.hidden_weights_.size + self.output_weights_.size
-        self.n_samples_seen_ = rows
-        self.solver_ = self._state.method if isinstance(self._state, Accumulator) else "svd"
-        if self.ridge == 0 and solution.rank < self.algebra_.dim * len(solution.x):
+        self.n_parameters_ = math.prod(self.hidden_weights_.shape) + math.prod(self.output_weights_.shape)
+        self.n_samples_seen_, self.solver_ = state.rows, state.method
+        full = self.algebra_.dim * len(solution.x)
+        if self.ridge == 0 and solution.rank < full:
             warnings.warn(
-                f"The hidden layer has rank {solution.rank} of {self.algebra_.dim * len(solution.x)} on {rows} rows: "
+                f"The hidden layer has rank {solution.rank} of {full} on {state.rows} rows: "
                 "the output weights of least norm were taken. Use fewer neurons, more rows, or a ridge.",
                 RankDeficiencyWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         self._build_operators()
 
-    def _build_operators(self) -> None:
-        """The real matrices of both layers, on raw columns: Φ_R(W)ᵀ and Φ_R(M)ᵀ without the unused places."""
-        D, W, M = self._input.features, self.hidden_weights_, self.output_weights_
-        inputs = slice(None) if self._input.is_flat else self._input.places
-        outputs = slice(None) if self._output.is_flat else self._output.places
-        self._encoder = right_operator(W[:D], self.algebra_)[inputs]
-        self._encoder_bias = self._decoder_bias = None
-        # What was fitted, whatever the parameters are by now.
-        if len(W) > D:
-            self._encoder_bias = W[D].ravel()
-            M, self._decoder_bias = M[:-1], M[-1].ravel()[outputs]
-        self._linked = len(M) > W.shape[1]
-        self._decoder = right_operator(M, self.algebra_)[:, outputs]
-        if self._linked:
-            split = W.shape[1] * self.algebra_.dim
-            self._decoder = np.concatenate([self._decoder[:split], self._decoder[split:][inputs]])
-
-    # ------------------------------------------------------------------ prediction
-
-    def _codes(self, X: NDArray[Any]) -> FloatArray:
-        """The hidden layer of raw rows, (n, L d): one real product and the activation."""
-        h = np.asarray(X, dtype=self.hidden_weights_.dtype).reshape(len(X), -1) @ self._encoder
-        if self._encoder_bias is not None:
-            h += self._encoder_bias
-        return activations.apply(self._activation, h)
-
-    def _decode(self, H: FloatArray) -> FloatArray:
-        """The output layer of codes, (n, L d) -> (n, columns): one real product."""
-        Y = H @ self._decoder
-        if self._decoder_bias is not None:
-            Y += self._decoder_bias
-        return Y
-
-    def _outputs(self, X: NDArray[Any]) -> FloatArray:
-        """The network's output for raw rows, (n, columns), block by block."""
-        Y = np.empty((len(X), self._output.columns), dtype=self.hidden_weights_.dtype)
-        for rows in row_blocks(len(X), self.chunk_size or 4096):
-            H = self._codes(X[rows])
-            if self._linked:
-                H = np.concatenate([H, np.asarray(X[rows], dtype=H.dtype).reshape(len(H), -1)], axis=1)
-            Y[rows] = self._decode(H)
-        return Y
-
-    def _checked_for_prediction(self, X: Any) -> NDArray[Any]:
+    def _checked_for_prediction(self, X: Any) -> Array:
         check_is_fitted(self, "output_weights_")
-        return self._check_X(X, reset=False)
+        X = self._check_X(X, reset=False)
+        check_place(X, self.hidden_weights_)
+        return X
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "output_weights_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = False
+        tags.array_api_support = True
         return tags
 
 
-def _product(weight: Weights, cost: Weights) -> Weights:
-    return weight if cost is None else cost if weight is None else weight * cost
+def _solved(state: Accumulator, ridge: float | str, free: Sequence[int]) -> tuple[Accumulator, Solution]:
+    return state, solve(state, ridge, free=free)
 
 
-def random_generator(random_state: Any) -> np.random.Generator:
-    """NumPy's generator for what scikit-learn calls a random state."""
-    if random_state is None or (isinstance(random_state, (int, np.integer)) and random_state >= 0):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+def _itself(seen: Seen) -> Seen:
+    return seen

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, compute_sample_weight
+from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from hyperelm import activations
+from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
+from hyperelm.elm.dispatch import kept_beside
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.passes import Seen, Targets
+from hyperelm.elm.rows import Array, Rows, Source, Stored, is_stored
 
 
 class ELMClassifier(ClassifierMixin, BaseELM):
@@ -113,59 +119,52 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMClassifier:
+    classes_: NDArray[Any]
+    _counts: NDArray[np.intp]
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None) -> ELMClassifier:
         """Fit the network.
 
         Parameters
         ----------
-        X : array of shape (n, columns) or (n, features, d)
+        X : array of shape (n, columns) or (n, features, d), or iterable of blocks
+            Memory maps, zarr and HDF5 arrays are read block by block. An iterable gives tuples (X, y) or
+            (X, y, sample_weight) of some rows each; an iterator is read once, any other iterable several times.
         y : array of shape (n,)
-            Class labels.
+            Class labels. None with blocks.
         sample_weight : array of shape (n,), optional
+        classes : array of shape (n_classes,), optional
+            All labels there will be; needed for an iterator, found elsewhere.
 
         Returns
         -------
         self
         """
-        self._check_parameters()
-        X, y = self._check_X_labels(X, y, reset=True)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"This solver needs samples of at least 2 classes in the data, but the data contains only one "
-                f"class: {self.classes_[0]!r}"
-            )
-        weight = self._check_weight(sample_weight, X)
-        self._fit(X, self._indicators(y), weight, self._layout(), self._costs(y))
+        self._start_fit(classes)
+        self._fit(self._source(X, y, sample_weight))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ELMClassifier:
         """Go on with more rows; the first call needs all `classes`, and fixes the hidden layer and its scale."""
         first = not self.__sklearn_is_fitted__()
         if first:
-            self._check_parameters()
             if classes is None:
                 raise ValueError("`classes` must be passed on the first call to partial_fit: all labels there will be.")
-            self.classes_ = np.unique(classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"`classes` must be those of the first call, {self.classes_}, got {np.unique(classes)}.")
-        if self.class_weight == "balanced":
+            self._start_fit(classes)
+        elif classes is not None and not np.array_equal(_unique(classes), self._labels):
+            raise ValueError(f"`classes` must be those of the first call, {self._labels}, got {_unique(classes)}.")
+        if self._is_balanced():
             raise ValueError(
                 "`class_weight` must not be 'balanced' for partial_fit, which sees a part of the classes' counts. "
                 "Pass a dict, or sample_weight."
             )
-        X, y = self._check_X_labels(X, y, reset=first)
-        unseen = np.setdiff1d(y, self.classes_)
-        if len(unseen):
-            raise ValueError(f"`y` must have labels among `classes`, {self.classes_}, got {unseen}.")
-        weight = self._check_weight(sample_weight, X)
-        self._continue(X, self._indicators(y), weight, self._layout(), self._costs(y))
+        self._continue(self._check_rows(X, y, sample_weight, reset=first))
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
         """The outputs of the network, (n, n_classes); for two classes their difference, (n,)."""
         scores = self._outputs(self._checked_for_prediction(X))
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        return scores[:, 1] - scores[:, 0] if self.classes_.shape[0] == 2 else scores
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability vector nearest to the outputs, (n, n_classes).
@@ -179,35 +178,122 @@ class ELMClassifier(ClassifierMixin, BaseELM):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest output, (n,)."""
         scores = self._outputs(self._checked_for_prediction(X))
-        return self.classes_[np.argmax(scores, axis=1)]
+        largest = namespace(scores=scores).argmax(scores, axis=1)
+        if is_elsewhere(self.classes_):
+            return namespace(classes=self.classes_).take(self.classes_, beside(to_numpy(largest), self.classes_))
+        return self.classes_[to_numpy(largest)]
 
-    def _check_X_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        X = self._check_X(X, reset=reset)
+        if is_stored(y) or before is not None:
+            y = y if is_stored(y) else to_numpy(column_or_1d(y, warn=True))
+            if len(y.shape) != 1:
+                raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+            return Stored(y, "y", before=before or 0, labels=True)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
-        check_consistent_length(X, y)
-        return X, y
+        if hasattr(self, "classes_"):
+            _check_known(to_numpy(y), self._labels)
+        return y
+
+    def _start_fit(self, classes: Any = None) -> None:
+        super()._start_fit()
+        if classes is not None:
+            self.classes_ = _unique(classes)
+        elif hasattr(self, "classes_"):
+            del self.classes_
+
+    def _look(self, source: Source, labels: bool = False) -> Seen:
+        """Also the classes, unless they were given, and how often each occurs, where that matters."""
+        given, balanced = hasattr(self, "classes_"), self._is_balanced()
+        if source.once and balanced:
+            raise ValueError(
+                "`class_weight` must not be 'balanced' where X is an iterator, which is read once. Pass a dict, "
+                "weights in the blocks, or an iterable that can be read again."
+            )
+        if source.once and not given:
+            raise ValueError(
+                "`classes` must be passed to fit where X is an iterator, which is read once: all labels there will be."
+            )
+        seen = super()._look(source, labels=balanced or not given)
+        if given and balanced:
+            seen.merge(Seen(labels=self._labels, counts=np.zeros(len(self._labels), np.intp)))
+        if seen.labels is not None and seen.counts is not None:
+            self.classes_, self._counts = seen.labels, seen.counts
+        if len(self._labels) < 2:
+            raise ValueError(
+                f"This solver needs samples of at least 2 classes in the data, but the data contains only one "
+                f"class: {self._labels[0]!r}"
+            )
+        return seen
+
+    def _fit(self, source: Source) -> None:
+        super()._fit(source)
+        self.__dict__.pop("_counts", None)  # which balanced costs are made of, and nothing else
+        self.classes_ = kept_beside(self.classes_, source.first.T)
+
+    def _is_balanced(self) -> bool:
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced"
+
+    def _output_layout(self, rows: Rows) -> Layout:
+        return self._layout()
 
     def _layout(self) -> Layout:
         """One number a class, its real part the output."""
-        classes = len(self.classes_)
+        classes = self.classes_.shape[0]
         return Layout(2, classes, classes, self.algebra_.dim, 0, 1)
 
-    def _indicators(self, y: NDArray[Any]) -> NDArray[np.bool_]:
-        return np.asarray(y[:, None] == self.classes_)
+    def _targets(self) -> Targets:
+        if self._is_balanced():
+            # Every class has the same sum of costs.
+            costs = np.sum(self._counts) / (len(self._counts) * np.maximum(self._counts, 1))
+        elif self.class_weight is not None:
+            costs = compute_class_weight(self.class_weight, classes=self._labels, y=self._labels)
+        else:
+            costs = None
+        return Indicators(self._labels, costs)
 
-    def _costs(self, y: NDArray[Any]) -> FloatArray | None:
-        return None if self.class_weight is None else compute_sample_weight(self.class_weight, y)
+    @property
+    def _labels(self) -> NDArray[Any]:
+        """The classes in NumPy, where labels are compared."""
+        return to_numpy(self.classes_)
+
+
+@dataclass(frozen=True)
+class Indicators:
+    """From labels (m,) to indicators (m, classes), and the cost of an error on each."""
+
+    classes: NDArray[Any]
+    costs: FloatArray | None
+
+    def __call__(self, labels: NDArray[Any]) -> tuple[NDArray[np.bool_], FloatArray | None]:
+        labels = to_numpy(labels)
+        _check_known(labels, self.classes)
+        costs = None if self.costs is None else self.costs[np.searchsorted(self.classes, labels)]
+        return np.asarray(labels[:, None] == self.classes), costs
+
+
+def _check_known(labels: NDArray[Any], classes: NDArray[Any]) -> None:
+    unseen = np.setdiff1d(labels, classes)
+    if len(unseen):
+        raise ValueError(f"`y` must have labels among `classes`, {classes}, got {unseen}.")
+
+
+def _unique(labels: Any) -> NDArray[Any]:
+    return np.unique(to_numpy(labels))
 
 
 def _nearest_probabilities(scores: FloatArray) -> FloatArray:
-    """The Euclidean projection of rows onto the simplex: max(s - t, 0) with the t that makes them sum to one."""
-    ordered = np.sort(scores, axis=1)[:, ::-1]
-    excess = np.cumsum(ordered, axis=1) - 1
-    counts = np.arange(1, scores.shape[1] + 1, dtype=scores.dtype)
-    last = np.count_nonzero(ordered > excess / counts, axis=1) - 1
-    threshold = excess[np.arange(len(scores)), last] / counts[last]
-    return np.maximum(scores - threshold[:, None], 0)
+    """The Euclidean projection of rows onto the simplex: max(s - t, 0) with the t that makes them sum to one.
+
+    With the scores in descending order, t is the largest of the (s₁ + … + s_k - 1)/k.
+    """
+    xp = namespace(scores=scores)
+    ordered = xp.flip(xp.sort(scores, axis=1), axis=1)
+    sums = np.cumsum(ordered, axis=1) if xp is np else xp.cumulative_sum(ordered, axis=1)
+    counts = beside(np.arange(1.0, scores.shape[1] + 1), scores)
+    threshold = xp.max((sums - 1) / counts, axis=1)
+    left: FloatArray = activations.apply(activations.relu, scores - threshold[:, None])
+    return left

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperelm._arrays import beside, is_elsewhere, namespace, zeros
+from hyperelm._arrays import are_together, beside, concatenated, is_elsewhere, namespace, zeros
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
@@ -55,7 +55,7 @@ class HiddenLayer:
     def __call__(self, X: FloatArray, team: Team) -> tuple[FloatArray, Planes | None]:
         """[h, x, 1], (m, width, d), of X, (m, D, d), and the planes of X where they are formed.
 
-        Both in memory of the team that the next call overwrites, or where X and the weights live.
+        Both in memory of the team that the next call overwrites, or where X lives, to which the weights are moved.
         """
         if is_elsewhere(X):
             return self._elsewhere(X)
@@ -74,24 +74,24 @@ class HiddenLayer:
 
     def _elsewhere(self, X: Any) -> tuple[Any, Planes]:
         """By planes, as in `_by_scheme`, in the namespace of X."""
-        xp, d, rows = namespace(X=X, weights=self.weights), self.algebra.dim, X.shape[0]
+        xp, d, rows = namespace(X=X), self.algebra.dim, X.shape[0]
         support = nonzero_components(X, Team())
         products = scheme(self.algebra, support, None, search=self._search)
-        if support not in self._planes:
-            self._planes[support] = planes(self.weights, products.right)
+        if support not in self._planes or not are_together(self._planes[support], X):
+            self._planes[support] = planes(beside(self.weights, X), products.right)
         x = planes(X, products.left)
         y = scheme_product(x, self._planes[support], products)
         h = xp.reshape(
             beside(products.out, X) @ xp.reshape(y, (y.shape[0], rows * self.neurons)), (d, rows, self.neurons)
         )
         if self.bias is not None:
-            h = h + self.bias.T[:, None, :]
+            h = h + beside(self.bias.T, X)[:, None, :]
         parts = [apply(self.activation, h)]
         if self.direct_link:
             parts.append(xp.moveaxis(X, -1, 0))
         if self.bias is not None:
             parts.append(zeros((d, rows, 1), X) + beside(np.eye(d, 1), X)[:, None, :])
-        return xp.moveaxis(xp.concat(parts, axis=2), 0, -1), Planes(support, x)
+        return xp.moveaxis(concatenated(parts, axis=2), 0, -1), Planes(support, x)
 
     def _by_operator(self, X: FloatArray, H: FloatArray) -> None:
         if self._operator is None:

@@ -10,17 +10,24 @@ among the matrices that are B of something, a random W₀ is projected onto that
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from hyperelm._validation import FloatArray
+from hyperelm._arrays import beside, concatenated, is_elsewhere, namespace, to_numpy, zeros
+from hyperelm._validation import FloatArray, as_real
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import Block
-from hyperelm.products import block_basis, block_matrix, from_planes, planes
+from hyperelm.elm import rows
+from hyperelm.elm.drawing import Given
+from hyperelm.elm.layout import Layout
+from hyperelm.products import block_basis, block_matrix, from_planes, planes, right_operator
 from hyperelm.solvers import Gram
+from hyperelm.solvers.sums import chunk_rows
+from hyperelm.solvers.team import Team
 
 
 def is_star_closed(algebra: Algebra) -> bool:
@@ -28,6 +35,72 @@ def is_star_closed(algebra: Algebra) -> bool:
     left = algebra.table.reshape(algebra.dim, -1)
     both = np.concatenate([left, algebra.table.swapaxes(1, 2).reshape(algebra.dim, -1)])
     return algebra.is_associative and bool(np.linalg.matrix_rank(both) == np.linalg.matrix_rank(left))
+
+
+class Sums:
+    """Second moments of rows [x] or [x, 1], in `gram`, and sums of their columns."""
+
+    def __init__(self, gram: Gram, layout: Layout) -> None:
+        self.gram, self.layout = gram, layout
+        self.columns, self.weight = np.zeros(layout.columns), 0.0
+
+    def merge(self, other: Sums) -> None:
+        self.gram.merge(other.gram)
+        self.columns, self.weight = self.columns + other.columns, self.weight + other.weight
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean of the rows as numbers, (D, d)."""
+        return self.layout.pack((self.columns / self.weight)[None], self.gram.dtype)[0]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The pass that sums up second moments."""
+
+    algebra: Algebra
+    input: Layout
+    bias: bool
+    dtype: np.dtype[Any]
+    chunk_size: int | None
+    name = "components"
+
+    @property
+    def size(self) -> int:
+        D = self.input.features
+        return self.chunk_size or chunk_rows(self.algebra, D, D, 0, self.dtype.itemsize)
+
+    @property
+    def work(self) -> float:
+        return float(self.input.features**2 * self.algebra.dim**2)
+
+    def begin(self) -> Sums:
+        return Sums(Gram(self.algebra, self.input.features + self.bias, 0, self.dtype), self.input)
+
+    def add(self, summary: Sums, block: rows.Block, team: Team) -> Sums:
+        x = self.input.pack(block.X, self.dtype)
+        if self.bias:
+            one = zeros((len(block), 1, self.algebra.dim), x)
+            one[..., 0] = 1
+            x = concatenated([x, one], axis=1)
+        summary.gram.update(x, zeros((len(block), 0, self.algebra.dim), x), block.weight, team=team)
+        w = np.ones(len(block)) if block.weight is None else block.weight
+        columns = as_real(block.X, "X") if is_elsewhere(x) else np.asarray(block.X, dtype=np.float64)
+        sums = beside(w, columns) @ namespace(X=x).reshape(columns, (len(block), self.input.columns))
+        summary.columns += to_numpy(sums)
+        summary.weight += block.count
+        return summary
+
+
+def principal_encoder(sums: Sums, components: int, scale: float, rng: np.random.Generator) -> Given:
+    """The leading components times `scale`; with a bias, that takes off the code of the mean: codes are centred."""
+    algebra, bias = sums.gram.algebra, sums.gram.unknowns > sums.layout.features
+    W = principal_components(sums.gram, components, [sums.layout.features] if bias else [], rng)
+    W *= W.dtype.type(scale)
+    if bias:
+        code = (sums.mean.reshape(1, -1) @ right_operator(W, algebra)).reshape(1, components, -1)
+        W = np.concatenate([W, -code])
+    return Given(W)
 
 
 def principal_components(state: Gram, components: int, free: list[int], rng: np.random.Generator) -> FloatArray:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
 
+from hyperelm._arrays import namespace
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
-from hyperelm.elm.layout import Layout
+from hyperelm.elm.rows import Array, Stored, is_stored
 
 
 class ELMRegressor(RegressorMixin, BaseELM):
@@ -78,24 +78,26 @@ class ELMRegressor(RegressorMixin, BaseELM):
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ELMRegressor:
         """Fit the network.
 
         Parameters
         ----------
-        X : array of shape (n, columns) or (n, features, d)
-            A table, packed as `packing` says, or hypercomplex numbers, taken as they are.
+        X : array of shape (n, columns) or (n, features, d), or iterable of blocks
+            A table, packed as `packing` says, or hypercomplex numbers, taken as they are. Memory maps, zarr and HDF5
+            arrays are read block by block. An iterable gives tuples (X, y) or (X, y, sample_weight) of some rows each;
+            an iterator is read once, any other iterable again where that is needed.
         y : array of shape (n,), (n, columns) or (n, N, d)
-            One value a row, which stands in the real part; a table, packed like the input; or numbers.
+            One value a row, which stands in the real part; a table, packed like the input; or numbers. None with
+            blocks.
         sample_weight : array of shape (n,), optional
 
         Returns
         -------
         self
         """
-        self._check_parameters()
-        X, y = self._check_X_y(X, y, reset=True)
-        self._fit(X, y, self._check_weight(sample_weight, X), Layout.of(y, self.algebra_, self.packing))
+        self._start_fit()
+        self._fit(self._source(X, y, sample_weight))
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
@@ -103,23 +105,25 @@ class ELMRegressor(RegressorMixin, BaseELM):
         first = not self.__sklearn_is_fitted__()
         if first:
             self._check_parameters()
-        X, y = self._check_X_y(X, y, reset=first)
-        self._continue(X, y, self._check_weight(sample_weight, X), Layout.of(y, self.algebra_, self.packing))
+        self._continue(self._check_rows(X, y, sample_weight, reset=first))
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """The network's output, in the shape of the y that it was fitted to."""
         X = self._checked_for_prediction(X)
-        return self._outputs(X).reshape(self._output.shape(len(X)))
+        Y: FloatArray = namespace(X=X).reshape(self._outputs(X), self._output.shape(X.shape[0]))
+        return Y
 
-    def _check_X_y(self, X: Any, y: Any, *, reset: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        X = self._check_X(X, reset=reset)
-        y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=self)
+        if is_stored(y) or (before is not None and isinstance(y, np.ndarray)):
+            y = Stored(y, "y", before=before or 0)
+        else:
+            y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=self)
+            namespace(X=X, y=y)
         self._check_components(y, "y")
-        check_consistent_length(X, y)
-        return X, np.asarray(y)
+        return y
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

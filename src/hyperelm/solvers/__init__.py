@@ -10,6 +10,6 @@ from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.loo import leave_one_out
 from hyperelm.solvers.qr import QR
 from hyperelm.solvers.solve import Solution, solve
-from hyperelm.solvers.svd import svd
+from hyperelm.solvers.svd import AllRows, svd
 
-__all__ = ["QR", "Gram", "LstsqResult", "Solution", "leave_one_out", "lstsq", "solve", "svd"]
+__all__ = ["QR", "AllRows", "Gram", "LstsqResult", "Solution", "leave_one_out", "lstsq", "solve", "svd"]

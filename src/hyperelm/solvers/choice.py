@@ -3,7 +3,8 @@
 `gram` is the fastest, with a backward error of eps times the condition of the matrix and a forward error of eps
 times its square; `qr` and `svd` promise eps and eps times the condition. "auto" begins with `gram`, looks at the
 condition of what was solved (ridge included), and reads the rows again with `qr` where that is beyond 1e4 in
-double or 1e3 in single precision.
+double or 1e3 in single precision. Rows that are read once go to `qr` at once, unless a fixed ridge keeps the condition
+small.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from hyperelm._arrays import as_precision, beside, is_elsewhere, namespace, nump
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
 from hyperelm.products import matmul, norm
-from hyperelm.solvers.accumulator import Accumulator, check_finite
+from hyperelm.solvers.accumulator import Accumulator, check_finite, total_square
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
 from hyperelm.solvers.solve import Solution, solve
 from hyperelm.solvers.sums import chunk_rows, row_blocks
 from hyperelm.solvers.svd import svd
-from hyperelm.solvers.team import team
+from hyperelm.solvers.team import Team, team
 
 # Up to which the answer of `gram` is kept.
 LARGEST_CONDITION = {"float64": 1e4, "float32": 1e3}
@@ -71,6 +72,20 @@ def effective_condition(solution: Solution) -> float:
     penalty = min(solution.ridge / solution.largest / solution.largest, 1e300)
     smallest = 1 / solution.condition / solution.condition
     return math.sqrt((1 + penalty) / (smallest + penalty)) if smallest + penalty > 0 else math.inf
+
+
+def as_long_as_safe(state: Accumulator, H: FloatArray, weight: FloatArray | None, ridge: float) -> Accumulator:
+    """What rows H, (m, L, d), that are read once are to be added to.
+
+    Normal equations, as long as a fixed ridge alone keeps their condition where "auto" trusts it; from then on `qr`.
+    """
+    if not isinstance(state, Gram):
+        return state
+    table = state.algebra.table.reshape(state.algebra.dim, -1)
+    square = total_square(H, Team()) * float(np.linalg.norm(table, 2)) ** 2
+    bound = state.bound + square * (1.0 if weight is None else float(weight.max(initial=0.0)))
+    limit = LARGEST_CONDITION[state.dtype.name]
+    return state if bound + ridge <= limit**2 * ridge else QR.following(state)
 
 
 def lstsq(

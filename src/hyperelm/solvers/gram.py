@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._arrays import are_together, is_elsewhere, sums_of_products, to_numpy
+from hyperelm._arrays import are_together, is_elsewhere, namespace, sums_of_products, to_numpy
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
@@ -52,7 +52,7 @@ class Gram(Accumulator):
         # HᵀH as the sums of a plan and HᵀT by the scheme that a row block took, where its rows live ...
         self._squares: FloatArray | None = None
         self._crosses: dict[Kind, FloatArray] = {}
-        # ... and, in NumPy, what was summed of them: the forms of HᵀH, (F, L, L), and HᵀT in the block basis, (d, L, N).
+        # ... and, in NumPy, what is summed of them: the forms of HᵀH, (F, L, L), HᵀT in the block basis, (d, L, N).
         self._forms: FloatArray | None = None
         self._coordinates: FloatArray | None = None
 
@@ -152,6 +152,23 @@ class Gram(Accumulator):
             for gram, at, block in zip(self._block_grams(), basis.coordinate_slices, basis.blocks)
         ]
 
+    @property
+    def bound(self) -> float:
+        """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds: the largest trace of a block."""
+        of_blocks = gram_forms(self.algebra)
+        traces = np.zeros(sum(len(of_block.forms) for of_block in of_blocks))
+        if self._forms is not None:
+            traces += np.trace(self._forms, axis1=1, axis2=2)
+        if self._squares is not None:
+            symmetric = np.concatenate([of_block.signs for of_block in of_blocks]) > 0
+            traces += symmetric * (self._plan().to_forms @ _traces(self._squares))
+        on_diagonal, first = [], 0
+        for of_block in of_blocks:
+            last = first + len(of_block.forms)
+            on_diagonal.append(float(np.einsum("fqq->f", of_block.entries).real @ traces[first:last]))
+            first = last
+        return max(on_diagonal)
+
     def _summed_squares(self) -> FloatArray:
         """The forms of HᵀH, which from now on stand for the sums of the plan."""
         signs = np.concatenate([of_block.signs for of_block in gram_forms(self.algebra)])
@@ -195,6 +212,11 @@ class Gram(Accumulator):
                     c = entries[q, r]
                     gram[q, :, r] += kind.type(c if block.is_complex else c.real) * total
             yield gram.reshape(block.size * L, block.size * L)
+
+
+def _traces(sums: FloatArray) -> FloatArray:
+    xp = namespace(sums=sums)
+    return np.trace(sums, axis1=1, axis2=2) if xp is np else to_numpy(xp.linalg.trace(sums))
 
 
 def _transposed(pairs: list[Pair]) -> list[Pair]:

@@ -22,6 +22,7 @@ from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, block_matrix, gather, planes
 from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.problem import Array, Triangular
 from hyperelm.solvers.sums import Planes
 from hyperelm.solvers.team import Team
@@ -57,6 +58,19 @@ class QR(Accumulator):
             (np.array(arrays[f"R.{n}"], order="F"), np.array(arrays[f"qt.{n}"], order="F"))
             for n in range(len(self._factors))
         ]
+
+    @classmethod
+    def following(cls, gram: Gram) -> QR:
+        """Go on from normal equations: as rows whose AᴴA and Aᴴt these are."""
+        state = cls(gram.algebra, gram.unknowns, gram.targets, gram.dtype)
+        explained = 0.0
+        for n, problem in enumerate(gram.problems()):
+            spectrum = problem.spectral()
+            state._fold(n, spectrum.sigma[:, None] * spectrum.V.conj().T, spectrum.z)
+            explained += float(spectrum.energies().sum())
+        state.rows, state.weight, state.square = gram.rows, gram.weight, gram.square
+        state.tail = max(gram.square - explained, 0.0)
+        return state
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         basis = block_basis(self.algebra)

@@ -36,12 +36,12 @@ def svd(
 ) -> Solution:
     """The solution X, (L, N, d), of AX ≈ B for A, (M, L, d), and B, (M, N, d); arguments as in
     `solve` and `Accumulator.update`."""
-    rows = _AllRows(algebra, A.shape[1], B.shape[1], np.result_type(numpy_dtype(A), numpy_dtype(B)))
+    rows = AllRows(algebra, A.shape[1], B.shape[1], np.result_type(numpy_dtype(A), numpy_dtype(B)))
     rows.update(A, B, sample_weight, count=count)
     return solve(rows, ridge, free=free, rtol=rtol)
 
 
-class _AllRows(Accumulator):
+class AllRows(Accumulator):
     """The real matrices Φ_L(A) and φ(B) themselves, as one problem."""
 
     method = "svd"
@@ -53,7 +53,7 @@ class _AllRows(Accumulator):
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         self._parts.append((left_matrix(to_numpy(H), self.algebra), to_real(to_numpy(T))))
 
-    def _merge(self, other: _AllRows) -> None:
+    def _merge(self, other: AllRows) -> None:
         self._parts += other._parts
 
     def problems(self) -> list[Triangular]:

@@ -1,0 +1,79 @@
+"""The weights of the hidden layer: random ones, and how they are drawn again elsewhere.
+
+Every component is normal with mean 0 and the given scale. An orthogonal encoder has instead orthonormal columns (or
+rows, where there are fewer) as a real matrix φ(W), of the length that random ones have.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import linalg
+from sklearn.utils import check_random_state
+
+from hyperelm._validation import FloatArray
+from hyperelm.algebra import Algebra
+from hyperelm.products import from_real, to_real
+
+
+class Encoder(Protocol):
+    """Whatever has the weights of the hidden layer, (D + bias, L, d)."""
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Random weights for D inputs and L neurons; `bias` is the scale of a last row, if there is one.
+
+    Only what they are drawn from is pickled: that is a few hundred bytes instead of megabytes.
+    """
+
+    rng: np.random.Generator
+    algebra: Algebra
+    inputs: int
+    neurons: int
+    dtype: np.dtype[Any]
+    scale: float
+    bias: float | None
+    orthogonal: bool = False
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        D, L, d = self.inputs, self.neurons, self.algebra.dim
+        shape = (D + (self.bias is not None), L, d)
+        W: FloatArray = deepcopy(self.rng).standard_normal(shape, dtype=self.dtype)
+        W[:D] *= self.dtype.type(self.scale)
+        if self.bias is not None:
+            W[D] *= self.dtype.type(self.bias)
+        if self.orthogonal:
+            W[:D] = from_real(self._orthogonal(to_real(W[:D])), self.algebra)
+        return W
+
+    def _orthogonal(self, W: FloatArray) -> FloatArray:
+        wide = W.shape[0] < W.shape[1]
+        Q = linalg.qr(W.T if wide else W, mode="economic")[0]
+        Q *= self.dtype.type(self.scale * np.sqrt(max(W.shape)))
+        return Q.T if wide else Q
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "weights"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """Weights that were found from the data."""
+
+    weights: FloatArray
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """NumPy's generator for what scikit-learn calls a random state."""
+    if random_state is None or (isinstance(random_state, (int, np.integer)) and random_state >= 0):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

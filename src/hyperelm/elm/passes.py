@@ -1,0 +1,171 @@
+"""What training does with the rows when it goes through them.
+
+A first look, where it is needed, finds what must be known before the hidden layer is drawn: the norm of the inputs,
+the labels. Then every row block goes through the hidden layer and into an accumulator. The summaries of both merge, so
+that rows may lie anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
+from hyperelm._validation import FloatArray, as_real
+from hyperelm.activations import Activation
+from hyperelm.algebra import Algebra
+from hyperelm.elm.drawing import Encoder
+from hyperelm.elm.hidden import HiddenLayer
+from hyperelm.elm.layout import Layout
+from hyperelm.elm.rows import Block
+from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.choice import as_long_as_safe
+from hyperelm.solvers.sums import chunk_rows
+from hyperelm.solvers.team import Team
+
+_NUMBERS = 2**20  # that are looked at together
+
+Weights = FloatArray | None
+# From targets as the user gives them to the array that is packed, and the cost of an error on each row.
+Targets = Callable[[NDArray[Any]], tuple[NDArray[Any], Weights]]
+
+
+def values(T: NDArray[Any]) -> tuple[NDArray[Any], Weights]:
+    """Targets that are numbers already; an error costs the same everywhere."""
+    return T, None
+
+
+@dataclass
+class Seen:
+    """What a first look saw: Σw and Σ w‖x‖² over the rows, and how often it saw which label."""
+
+    weight: float = 0.0
+    square: float = 0.0
+    labels: NDArray[Any] | None = None
+    counts: NDArray[np.intp] | None = None
+
+    def merge(self, other: Seen) -> None:
+        self.weight, self.square = self.weight + other.weight, self.square + other.square
+        if self.labels is None or self.counts is None:
+            self.labels, self.counts = other.labels, other.counts
+        elif other.labels is not None:
+            both = np.concatenate([self.labels, other.labels])
+            self.labels, at = np.unique(both, return_inverse=True)
+            self.counts = np.bincount(at, weights=np.concatenate([self.counts, other.counts])).astype(np.intp)
+
+    @property
+    def norm(self) -> float:
+        """The root mean square norm of an input row."""
+        return float(np.sqrt(self.square / self.weight)) if self.weight > 0 else 0.0
+
+
+def squared_norms(X: Any) -> NDArray[np.floating[Any]]:
+    """‖x‖² of rows, (m,), in NumPy."""
+    if is_elsewhere(X):
+        x = as_real(X, "X")
+        return to_numpy(namespace(X=x).sum(x * x, axis=tuple(range(1, x.ndim))))
+    x = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
+    return np.einsum("ij,ij->i", x, x)
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """Sees the norms of inputs of so many `columns`, the labels, or both."""
+
+    columns: int
+    norms: bool
+    labels: bool
+    name = "first look"
+    work = 0.0
+
+    @property
+    def size(self) -> int:
+        return max(1, min(_NUMBERS // self.columns, 4096))
+
+    def begin(self) -> Seen:
+        return Seen()
+
+    def add(self, summary: Seen, block: Block, team: Team) -> Seen:
+        seen = Seen()
+        if self.norms:
+            w = np.ones(len(block)) if block.weight is None else block.weight
+            seen.weight, seen.square = float(w.sum()), float(squared_norms(block.X) @ w)
+        if self.labels:
+            labels = to_numpy(block.T)
+            if labels.dtype.kind == "f" and np.any(labels != np.trunc(labels)):
+                raise ValueError("Unknown label type: continuous. `y` must hold labels of classes, got fractions.")
+            seen.labels, seen.counts = np.unique(labels, return_counts=True)
+        summary.merge(seen)
+        return summary
+
+
+@dataclass(frozen=True)
+class Training:
+    """Takes rows through the hidden layer into an accumulator.
+
+    With `ridge`, a fixed one, rows are read once: the accumulator becomes another when this ridge does not suffice.
+    """
+
+    kind: type[Accumulator]
+    encoder: Encoder
+    bias: bool
+    direct_link: bool
+    activation: Activation
+    algebra: Algebra
+    input: Layout
+    output: Layout
+    targets: Targets
+    chunk_size: int | None
+    ridge: float | None = None
+    before: Accumulator | None = None
+
+    @property
+    def name(self) -> str:
+        return self.kind.method
+
+    @cached_property
+    def layer(self) -> HiddenLayer:
+        return HiddenLayer(self.encoder.weights, self.bias, self.direct_link, self.activation, self.algebra)
+
+    @cached_property
+    def size(self) -> int:
+        D, N, dtype = self.input.features, self.output.features, self.encoder.weights.dtype
+        return self.chunk_size or chunk_rows(self.algebra, D, self.layer.width, N, dtype.itemsize)
+
+    @property
+    def work(self) -> float:
+        width = self.layer.width
+        return float(width * (self.input.features + self.output.features + width) * self.algebra.dim**2)
+
+    def begin(self) -> Accumulator:
+        if self.before is not None:
+            return self.before
+        return self.kind(self.algebra, self.layer.width, self.output.features, self.encoder.weights.dtype)
+
+    def add(self, summary: Accumulator, block: Block, team: Team) -> Accumulator:
+        x = self.input.pack(block.X, summary.dtype)
+        H, planes = self.layer(x, team)
+        cost: Weights = None
+        if block.targets_are_inputs:
+            t, known = x, planes
+        else:
+            targets, cost = self.targets(block.T)
+            if tuple(targets.shape) != (wanted := self.output.shape(len(block))):
+                raise ValueError(f"`y` must have the shape {wanted} as in the first block, got {tuple(targets.shape)}.")
+            if is_elsewhere(x) and not is_elsewhere(targets):
+                targets = beside(targets, x)  # indicators, which are made of labels in NumPy
+            t, known = self.output.pack(targets, summary.dtype), None
+        weight = block.weight if cost is None else cost if block.weight is None else block.weight * cost
+        if self.ridge is not None:
+            summary = as_long_as_safe(summary, H, weight, self.ridge)
+        summary.update(H, t, weight, count=block.count, team=team, known=known)
+        return summary
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the layer, which is as large as the weights."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("layer", "size")}
