@@ -46,15 +46,27 @@ def are_together(one: Any, other: Any) -> bool:
     return not is_elsewhere(one) or (type(one) is type(other) and _device(one) == _device(other))
 
 
-def beside(array: NDArray[Any], reference: Any) -> Any:
-    """A copy of a small NumPy array where `reference` lives; fractions with its precision."""
+def beside(array: NDArray[Any], reference: Any, *, exact: bool = False) -> Any:
+    """A copy of a small NumPy array where `reference` lives; fractions with its precision, unless `exact`."""
     dtype = array.dtype
-    if dtype.kind in "fc":
+    if dtype.kind in "fc" and not exact:
         dtype = np.result_type(numpy_dtype(reference), np.complex64) if dtype.kind == "c" else numpy_dtype(reference)
     copy = np.array(array, dtype=dtype)
     if not is_elsewhere(reference):
         return copy
     return namespace(reference=reference).asarray(copy, device=_device(reference))
+
+
+def moved(array: Any, reference: Any) -> Any:
+    """An array of any library where `reference` lives; itself if it is there."""
+    if are_together(array, reference):
+        return array
+    return beside(to_numpy(array), reference) if is_elsewhere(reference) else to_numpy(array)
+
+
+def row_block(array: Any, rows: slice) -> Any:
+    """Some rows, as all libraries let one ask for them."""
+    return array[rows, ...] if is_elsewhere(array) else array[rows]
 
 
 def zeros(shape: tuple[int, ...], reference: Any) -> Any:

@@ -11,28 +11,19 @@ import pytest
 from hyperelm.solvers.accumulator import Accumulator
 
 
-def _converter(name: str) -> Callable[[Any], Any]:
-    """From what NumPy takes to an array of the library, on a device that NumPy cannot look into where there is one."""
-    library = pytest.importorskip(name, reason=f"{name} is not installed: pip install 'hyperelm[test]'")
-    if name == "torch":
-        return lambda array: library.asarray(np.array(array))
-    return lambda array: library.asarray(np.array(array), device=library.Device("device1"))
-
-
-@pytest.fixture(scope="module", params=["numpy", "torch", "array_api_strict"])
-def library(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The library whose arrays `update` gets in this module's tests, whatever they give it."""
-    name, update = request.param, Accumulator.update
-    if name == "numpy":
-        yield name
+@pytest.fixture(scope="module")
+def rows_of_library(library: Callable[[Any], Any]) -> Iterator[None]:
+    """Every `update` in the tests of a module gets arrays of the library, whatever the test gives it."""
+    if library is np.asarray:
+        yield
         return
-    convert = _converter(name)
+    update = Accumulator.update
 
     def converted(state: Accumulator, H: Any, T: Any, weight: Any = None, **options: Any) -> None:
         if options.get("known"):
-            options["known"] = options["known"]._replace(image=convert(options["known"].image))
-        update(state, convert(H), convert(T), None if weight is None else convert(weight), **options)
+            options["known"] = options["known"]._replace(image=library(options["known"].image))
+        update(state, library(H), library(T), None if weight is None else library(weight), **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Accumulator, "update", converted)
-        yield name
+        yield

@@ -16,7 +16,7 @@ from hyperelm.solvers import Gram, gram, solve
 from hyperelm.solvers.sums import Planes
 
 # With rows of every array library.
-pytestmark = pytest.mark.usefixtures("library")
+pytestmark = pytest.mark.usefixtures("rows_of_library")
 
 VARIED = ["real", "complex", "dual", "klein4", "quaternions", "tessarines", "R[+1,+1]", "paper-Cl(1,1)", "octonions"]
 

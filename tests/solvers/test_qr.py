@@ -9,7 +9,7 @@ from hyperelm import algebras, linalg
 from hyperelm.solvers import QR, Gram, solve
 
 # With rows of every array library.
-pytestmark = pytest.mark.usefixtures("library")
+pytestmark = pytest.mark.usefixtures("rows_of_library")
 
 
 def rows_of(algebra, shape, seed=0):

@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype, to_numpy, zeros
+from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype, row_block, to_numpy, zeros
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
@@ -158,10 +158,10 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
 
     def transform(self, X: Any) -> FloatArray:
         """The codes, (n, n_hidden * d), or (n, n_hidden, d) for input of three axes."""
-        X = self._checked_for_prediction(X)
+        X = self._checked_for_prediction(X, "transform")
         codes: FloatArray = zeros((X.shape[0], self._encoder.shape[1]), self._encoder)
         for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
-            codes[rows] = self._codes(X[rows])
+            codes[rows, ...] = self._codes(row_block(X, rows))
         if self._input.ndim == 3:
             codes = namespace(codes=codes).reshape(codes, (X.shape[0], *self.hidden_weights_.shape[1:]))
         return codes
@@ -170,7 +170,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         """The decoder: from codes to the form of the input."""
         check_is_fitted(self)
         codes = check_array(X, dtype=accepted_dtypes(X), allow_nd=True, input_name="X", estimator=self)
-        check_place(codes, self._decoder)
+        check_place(codes, self._decoder, f"{type(self).__name__}.inverse_transform()")
         xp, n, columns = namespace(X=codes), codes.shape[0], math.prod(codes.shape[1:])
         if columns != self._n_features_out:
             raise ValueError(f"X must have {self._n_features_out} columns of codes, got {columns}.")
@@ -180,19 +180,19 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
 
     def reconstruct(self, X: Any) -> FloatArray:
         """What the decoder makes of the codes of X."""
-        X = self._checked_for_prediction(X)
+        X = self._checked_for_prediction(X, "reconstruct")
         reconstructed: FloatArray = namespace(X=X).reshape(self._outputs(X), self._input.shape(X.shape[0]))
         return reconstructed
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the variance of X that the reconstruction explains, R²."""
-        X = self._checked_for_prediction(X)
+        X = self._checked_for_prediction(X, "score")
         weight = self._check_weight(sample_weight, X)
         sums = [np.zeros(self._input.columns) for _ in range(3)]
         total = 0.0
         shift: FloatArray | None = None
         for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
-            block, xp = X[rows], namespace(hidden_weights_=self.hidden_weights_)
+            block, xp = row_block(X, rows), namespace(hidden_weights_=self.hidden_weights_)
             x = xp.reshape(as_precision(block, np.dtype(np.float64)), (block.shape[0], self._input.columns))
             if shift is None:
                 shift = xp.mean(x, axis=0)  # near the mean of all rows, so that squares lose nothing

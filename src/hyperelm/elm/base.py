@@ -265,7 +265,7 @@ class BaseELM(Prediction, BaseEstimator):
         if self._output_layout(rows) != self._output:
             wanted = self._output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
-        check_place(rows.X, self.hidden_weights_)
+        check_place(rows.X, self.hidden_weights_, f"{type(self).__name__}.partial_fit()")
         # Rows that are checked when they are read may be refused after others were taken in.
         checked = not any(isinstance(array, Stored) for array in (rows.X, rows.T, rows.weight))
         state = self._resumed(self._state)
@@ -342,10 +342,10 @@ class BaseELM(Prediction, BaseEstimator):
             )
         self._build_operators()
 
-    def _checked_for_prediction(self, X: Any) -> Array:
+    def _checked_for_prediction(self, X: Any, method: str) -> Array:
         check_is_fitted(self, "output_weights_")
         X = self._check_X(X, reset=False)
-        check_place(X, self.hidden_weights_)
+        check_place(X, self.hidden_weights_, f"{type(self).__name__}.{method}()")
         return X
 
     def __sklearn_is_fitted__(self) -> bool:

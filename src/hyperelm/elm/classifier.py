@@ -15,7 +15,6 @@ from hyperelm import activations
 from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
-from hyperelm.elm.dispatch import kept_beside
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import Seen, Targets
 from hyperelm.elm.rows import Array, Rows, Source, Stored, is_stored
@@ -163,7 +162,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
 
     def decision_function(self, X: Any) -> FloatArray:
         """The outputs of the network, (n, n_classes); for two classes their difference, (n,)."""
-        scores = self._outputs(self._checked_for_prediction(X))
+        scores = self._outputs(self._checked_for_prediction(X, "decision_function"))
         return scores[:, 1] - scores[:, 0] if self.classes_.shape[0] == 2 else scores
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -173,14 +172,15 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         not sum to one; they are projected onto the vectors that do neither. They are not calibrated: see
         `sklearn.calibration.CalibratedClassifierCV`.
         """
-        return _nearest_probabilities(self._outputs(self._checked_for_prediction(X)))
+        return _nearest_probabilities(self._outputs(self._checked_for_prediction(X, "predict_proba")))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest output, (n,)."""
-        scores = self._outputs(self._checked_for_prediction(X))
+        scores = self._outputs(self._checked_for_prediction(X, "predict"))
         largest = namespace(scores=scores).argmax(scores, axis=1)
         if is_elsewhere(self.classes_):
-            return namespace(classes=self.classes_).take(self.classes_, beside(to_numpy(largest), self.classes_))
+            labels: NDArray[Any] = namespace(classes=self.classes_, largest=largest).take(self.classes_, largest)
+            return labels
         return self.classes_[to_numpy(largest)]
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
@@ -191,11 +191,11 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             if len(y.shape) != 1:
                 raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
             return Stored(y, "y", before=before or 0, labels=True)
-        y = column_or_1d(y, warn=True)
+        y = to_numpy(column_or_1d(y, warn=True))
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         if hasattr(self, "classes_"):
-            _check_known(to_numpy(y), self._labels)
+            _check_known(y, self._labels)
         return y
 
     def _start_fit(self, classes: Any = None) -> None:
@@ -232,7 +232,8 @@ class ELMClassifier(ClassifierMixin, BaseELM):
     def _fit(self, source: Source) -> None:
         super()._fit(source)
         self.__dict__.pop("_counts", None)  # which balanced costs are made of, and nothing else
-        self.classes_ = kept_beside(self.classes_, source.first.T)
+        if is_elsewhere(source.first.X) and self.classes_.dtype.kind in "biuf":  # there are no arrays of texts
+            self.classes_ = beside(self.classes_, source.first.X, exact=True)
 
     def _is_balanced(self) -> bool:
         return isinstance(self.class_weight, str) and self.class_weight == "balanced"
@@ -269,7 +270,6 @@ class Indicators:
     costs: FloatArray | None
 
     def __call__(self, labels: NDArray[Any]) -> tuple[NDArray[np.bool_], FloatArray | None]:
-        labels = to_numpy(labels)
         _check_known(labels, self.classes)
         costs = None if self.costs is None else self.costs[np.searchsorted(self.classes, labels)]
         return np.asarray(labels[:, None] == self.classes), costs

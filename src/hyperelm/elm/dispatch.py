@@ -1,7 +1,8 @@
 """scikit-learn's array-API dispatch: where the arrays of an estimator live.
 
 With `sklearn.set_config(array_api_dispatch=True)` arrays of other libraries than NumPy stay what they are, and fitted
-arrays live where the training rows do. Without it scikit-learn makes NumPy arrays of them.
+arrays live where the training rows do, as do targets from elsewhere. Without it scikit-learn makes NumPy arrays of
+them.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ def in_numpy(model: E) -> E:
     return model
 
 
-def check_place(X: Any, weights: Any) -> None:
+def check_place(X: Any, weights: Any, caller: str) -> None:
     """Rows must be where the weights are: they are not moved behind the user's back."""
     if not are_together(X, weights):
         raise ValueError(
-            f"`X` must be an array of {place_of(weights)}, like the rows that the model was fitted with, got one of "
-            f"{place_of(X)}. Move it there. Arrays of other libraries than NumPy stay what they are only under "
-            "sklearn.set_config(array_api_dispatch=True)."
+            f"Inputs passed to {caller} must use the same namespace and the same device as those passed to fit(), "
+            f"{place_of(weights)}, got {place_of(X)}. Move `X` there. Arrays of other libraries than NumPy stay what "
+            "they are only under sklearn.set_config(array_api_dispatch=True)."
         )

@@ -72,7 +72,7 @@ class HiddenLayer:
             H[0, :, -1] = 1
         return np.moveaxis(H, 0, -1), formed
 
-    def _elsewhere(self, X: Any) -> tuple[Any, Planes]:
+    def _elsewhere(self, X: Any) -> tuple[Any, Planes | None]:
         """By planes, as in `_by_scheme`, in the namespace of X."""
         xp, d, rows = namespace(X=X), self.algebra.dim, X.shape[0]
         support = nonzero_components(X, Team())
@@ -91,7 +91,7 @@ class HiddenLayer:
             parts.append(xp.moveaxis(X, -1, 0))
         if self.bias is not None:
             parts.append(zeros((d, rows, 1), X) + beside(np.eye(d, 1), X)[:, None, :])
-        return xp.moveaxis(concatenated(parts, axis=2), 0, -1), Planes(support, x)
+        return xp.moveaxis(concatenated(parts, axis=2), 0, -1), Planes(support, x) if self._search else None
 
     def _by_operator(self, X: FloatArray, H: FloatArray) -> None:
         if self._operator is None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
+from hyperelm._arrays import beside, is_elsewhere, namespace
 from hyperelm._validation import FloatArray, as_real
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
@@ -64,13 +64,13 @@ class Seen:
         return float(np.sqrt(self.square / self.weight)) if self.weight > 0 else 0.0
 
 
-def squared_norms(X: Any) -> NDArray[np.floating[Any]]:
-    """‖x‖² of rows, (m,), in NumPy."""
+def weighted_square(X: Any, weight: FloatArray) -> float:
+    """Σ w‖x‖² of rows."""
     if is_elsewhere(X):
-        x = as_real(X, "X")
-        return to_numpy(namespace(X=x).sum(x * x, axis=tuple(range(1, x.ndim))))
+        x, xp = as_real(X, "X"), namespace(X=X)
+        return float(xp.sum(xp.sum(x * x, axis=tuple(range(1, x.ndim))) * beside(weight, x)))
     x = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
-    return np.einsum("ij,ij->i", x, x)
+    return float(np.einsum("ij,ij->i", x, x) @ weight)
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class FirstLook:
         seen = Seen()
         if self.norms:
             w = np.ones(len(block)) if block.weight is None else block.weight
-            seen.weight, seen.square = float(w.sum()), float(squared_norms(block.X) @ w)
+            seen.weight, seen.square = float(w.sum()), weighted_square(block.X, w)
         if self.labels:
-            labels = to_numpy(block.T)
+            labels = block.T
             if labels.dtype.kind == "f" and np.any(labels != np.trunc(labels)):
                 raise ValueError("Unknown label type: continuous. `y` must hold labels of classes, got fractions.")
             seen.labels, seen.counts = np.unique(labels, return_counts=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hyperelm import activations
-from hyperelm._arrays import as_precision, concatenated, namespace, numpy_dtype, to_numpy, zeros
+from hyperelm._arrays import as_precision, concatenated, namespace, numpy_dtype, row_block, to_numpy, zeros
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
@@ -81,7 +81,7 @@ class Prediction:
         """The network's output for raw rows, (n, columns), block by block."""
         Y: FloatArray = zeros((X.shape[0], self._output.columns), self._encoder)
         for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
-            x = X[rows]
+            x = row_block(X, rows)
             H = self._codes(x)
-            Y[rows] = self._decode(concatenated([H, self._columns(x)], axis=1) if self._linked else H)
+            Y[rows, ...] = self._decode(concatenated([H, self._columns(x)], axis=1) if self._linked else H)
         return Y

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
 
-from hyperelm._arrays import namespace
+from hyperelm._arrays import moved, namespace
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.rows import Array, Stored, is_stored
@@ -110,7 +110,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
 
     def predict(self, X: Any) -> FloatArray:
         """The network's output, in the shape of the y that it was fitted to."""
-        X = self._checked_for_prediction(X)
+        X = self._checked_for_prediction(X, "predict")
         Y: FloatArray = namespace(X=X).reshape(self._outputs(X), self._output.shape(X.shape[0]))
         return Y
 
@@ -121,7 +121,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
             y = Stored(y, "y", before=before or 0)
         else:
             y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=self)
-            namespace(X=X, y=y)
+            y = moved(y, X)
         self._check_components(y, "y")
         return y
 

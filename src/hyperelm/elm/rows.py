@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from hyperelm._arrays import is_elsewhere
+from hyperelm._arrays import is_elsewhere, row_block
 from hyperelm.elm.progress import Progress
 from hyperelm.solvers.accumulator import check_finite
 from hyperelm.solvers.sums import row_blocks
@@ -119,11 +119,11 @@ class Block:
 
     @cached_property
     def X(self) -> NDArray[Any]:
-        return self._rows.X[self._at]
+        return row_block(self._rows.X, self._at)
 
     @cached_property
     def T(self) -> NDArray[Any]:
-        return self.X if self.targets_are_inputs else self._rows.T[self._at]
+        return self.X if self.targets_are_inputs else row_block(self._rows.T, self._at)
 
     @cached_property
     def weight(self) -> NDArray[Any] | None:
