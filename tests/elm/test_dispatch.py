@@ -125,7 +125,7 @@ def test_large_layers_by_searched_schemes():
     """Planes of the inputs of an auto-encoder serve twice."""
     inputs = RNG.standard_normal((40, 1200, 4))
     inputs[..., 0] = 0
-    for name in ("quaternions", "R[-1,+1]", "paper-Cl(1,1)"):
+    for name in ("quaternions", "paper-Cl(1,1)"):
         check_same(ELMAutoencoder(name, 50, ridge=1.0, random_state=0), inputs)
 
 
@@ -213,6 +213,17 @@ def test_rows_elsewhere_than_the_weights_are_refused(estimator):
             there.inverse_transform(here.transform(X))
 
 
+def test_gradients():
+    """They flow through predictions; training keeps no record of its rows for them."""
+    rows = tensor(X).requires_grad_()
+    model = ELMRegressor("quaternions", 5, direct_link=True, random_state=0).fit(rows, tensor(Y))
+    assert not model.output_weights_.requires_grad
+    model.predict(rows).sum().backward()
+    step = 1e-6 * np.eye(120, 10)
+    ahead, behind = (to_numpy(model.predict(tensor(X + sign * step))).sum() for sign in (1, -1))
+    assert float(rows.grad.diagonal().sum()) == pytest.approx((ahead - behind) / 2e-6, rel=1e-6)
+
+
 def test_an_activation_must_stay_with_its_argument():
     model = ELMRegressor("real", 5, activation=torch.arctan, random_state=0).fit(tensor(X), tensor(Y))
     expected = ELMRegressor("real", 5, activation=np.arctan, random_state=0).fit(X, Y)
@@ -234,9 +245,13 @@ def test_without_the_switch_tensors_become_numpy_arrays(estimator):
 
 def test_blocks_of_tensors():
     """As a data loader gives them."""
-    blocks = [(tensor(X[start : start + 30]), tensor(Y[start : start + 30])) for start in range(0, 120, 30)]
+
+    class Loader:
+        def __iter__(self):
+            return ((tensor(X[start : start + 30]), tensor(Y[start : start + 30])) for start in range(0, 120, 30))
+
     model = ELMRegressor("klein4", 5, random_state=0)
-    found = clone(model).fit(blocks)
+    found = clone(model).fit(Loader())
     assert isinstance(found.output_weights_, torch.Tensor)
     assert_allclose(to_numpy(found.predict(tensor(X))), model.fit(X, Y).predict(X), atol=1e-8)
 

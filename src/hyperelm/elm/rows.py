@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from hyperelm._arrays import is_elsewhere, row_block
+from hyperelm._arrays import detached, is_elsewhere, row_block
 from hyperelm.elm.progress import Progress
 from hyperelm.solvers.accumulator import check_finite
 from hyperelm.solvers.sums import row_blocks
@@ -99,7 +99,8 @@ class Rows:
     """
 
     def __init__(self, X: Array, T: Array, weight: Array | None) -> None:
-        self.X, self.T, self.weight = X, T, weight
+        self.X, self.weight = detached(X), weight
+        self.T = self.X if T is X else detached(T)
 
     def __len__(self) -> int:
         return self.X.shape[0]

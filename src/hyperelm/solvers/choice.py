@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hyperelm._arrays import as_precision, beside, is_elsewhere, namespace, numpy_dtype
+from hyperelm._arrays import as_precision, beside, detached, is_elsewhere, namespace, numpy_dtype
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
 from hyperelm.products import matmul, norm
@@ -161,6 +161,7 @@ def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[Float
         raise ValueError(
             f"`B` must have as many rows as `A`, {A.shape[0]}, got {B.shape[0]} in shape {tuple(B.shape)}."
         )
+    A, B = detached(A), detached(B)
     square = check_finite(A, "A")
     check_finite(B, "B")
     dtype = np.result_type(numpy_dtype(A), numpy_dtype(B))
