@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread a test process: the processes already use every core.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test test-slow check format bench test-oldest wheel clean
+.PHONY: demo test test-slow check format bench bench-scale fuzz test-oldest wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hyperelm run lorenz
@@ -30,6 +30,16 @@ bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/matmul.py
 	$(BIN)/python benchmarks/training.py --json benchmarks/training.json
 	$(BIN)/python benchmarks/lorenz.py --json benchmarks/lorenz.json
+	$(BIN)/python benchmarks/selection.py --json benchmarks/selection.json
+
+# A million images from a file, one and two workers, and the cost model: a quarter of an hour and 3 GB of disk.
+bench-scale: $(VENV)/.test
+	$(BIN)/python benchmarks/scale.py --json benchmarks/scale.json
+
+# Mutated files of every kind; `--first n --count 1` repeats case n.
+fuzz: $(VENV)/.test
+	$(BIN)/python tools/fuzz.py model --seed 1 --count 100000
+	$(BIN)/python tools/fuzz.py series settings cifar results --seed 1 --count 10000
 
 # The suite on the lowest versions that pyproject.toml allows.
 test-oldest:

@@ -147,6 +147,16 @@ def test_names_of_columns(path):
         again.predict(X.rename(columns={"b": "c"}))
 
 
+def test_the_container_of_codes(path):
+    X = pd.DataFrame(rows(4), columns=list("abcd"))
+    model = ELMAutoencoder("complex", n_hidden=3, random_state=0).set_output(transform="pandas").fit(X)
+    save(model, path)
+    pd.testing.assert_frame_equal(load(path).transform(X), model.transform(X))
+    assert_same(model.set_output(transform="default"), load(path).set_output(transform="default"), X)
+    refused(signed(path, container="magic"), "its container 'magic' is not one of default, pandas, polars")
+    refused(signed(path, container=3), "its header lacks 'container'")
+
+
 def test_an_algebra_of_ones_own(path):
     X = rows()
     model = fitted(ELMRegressor, X, algebra=OWN)
@@ -470,6 +480,14 @@ def test_a_file_of_another_version(path):
 @pytest.mark.usefixtures("content")
 def test_a_file_made_by_hand(changes, reason, path):
     refused(signed(path, **changes), reason)
+
+
+@pytest.mark.usefixtures("content")
+def test_numbers_out_of_range_are_no_warning(path):
+    """Which tests and some users turn into errors."""
+    save(fitted(ELMRegressor, rows(dtype=np.float32)), path)
+    table = np.full((4, 4, 4), 1e300)
+    assert not np.isfinite(load(signed(path, arrays={"table": table}))._encoder).all()
 
 
 @pytest.mark.parametrize(

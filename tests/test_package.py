@@ -17,6 +17,7 @@ SOURCES = Path(hyperelm.__file__).parent
 # The public surface; what has not been built yet is absent.
 PUBLIC = {
     *("Algebra", "algebras", "linalg", "pack", "unpack", "ELMAutoencoder", "ELMClassifier", "ELMRegressor"),
+    *("ELMRegressorCV", "compare"),
     *("datasets", "metrics", "experiments", "dask", "load", "save", "to_onnx"),
 }
 
@@ -32,6 +33,7 @@ ORDER = [
         "structure",
         "algebra",
         "algebras",
+        "families",
         "decomposition",
         "bilinear",
         "products",
@@ -43,11 +45,13 @@ ORDER = [
         "activations",
         "metrics",
         "elm",
+        "comparison",
         "datasets",
         "io",
         "onnx",
         "dask",
         "experiments",
+        "tables",
         "cli",
         "__main__",
     ),
@@ -55,7 +59,7 @@ ORDER = [
 # Packages that only some parts may use.
 RESERVED = {
     "sklearn": ORDER[ORDER.index("elm") :],
-    "matplotlib": ["experiments"],
+    "matplotlib": ["comparison", "experiments"],
     "jinja2": ["experiments"],
     "dask": ["dask"],
     "onnx": ["onnx"],

@@ -5,7 +5,8 @@ from typing import Any as _Any
 
 from hyperelm import algebras, datasets, linalg, metrics
 from hyperelm.algebra import Algebra
-from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
+from hyperelm.comparison import compare
+from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
 from hyperelm.io import load, save
 from hyperelm.packing import pack, unpack
 
@@ -18,7 +19,9 @@ __all__ = [
     "ELMAutoencoder",
     "ELMClassifier",
     "ELMRegressor",
+    "ELMRegressorCV",
     "algebras",
+    "compare",
     "dask",
     "datasets",
     "experiments",

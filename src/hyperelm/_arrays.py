@@ -58,9 +58,9 @@ def beside(array: NDArray[Any], reference: Any, *, exact: bool = False) -> Any:
 
 
 def moved(array: Any, reference: Any) -> Any:
-    """An array of any library where `reference` lives; itself if it is there."""
+    """An array of any library, or what NumPy makes one of, where `reference` lives; itself if it is there."""
     if are_together(array, reference):
-        return array
+        return array if is_elsewhere(array) else np.asarray(array)
     return beside(to_numpy(array), reference) if is_elsewhere(reference) else to_numpy(array)
 
 

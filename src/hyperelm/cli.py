@@ -1,12 +1,14 @@
-"""The command line: `hyperelm algebras`, `run`, `report`, `export`, `info`, `export-onnx`."""
+"""The command line: `hyperelm algebras`, `run`, `search`, `report`, `export`, `fit`, `predict`, `info`, ..."""
 
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
+from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -92,16 +94,45 @@ def run_experiment(
 ) -> None:
     """Run an experiment of the paper. The same command goes on where it was interrupted."""
     with _clear_errors(algebra="--set models"):
-        from hyperelm.experiments import progress, report
-
-        if jobs == 0 or jobs < -1:
-            raise ValueError(f"--jobs must be -1 or at least 1, got {jobs}.")
         changes = [*(changes or []), *([f"data={data}"] if data is not None else [])]
-        experiment = experiments.load(name, quick=quick, seed=seed, changes=changes)
         directory = out or Path(f"results-{name}")
-        with progress.watcher(experiment) as watch, _cluster(dask):
-            experiments.run(experiment, directory, jobs=jobs, watch=watch)
-        typer.echo(f"Report: {report.write(directory)}")
+        path = _run(name, directory, jobs=jobs, seed=seed, quick=quick, changes=changes, dask=dask)
+        typer.echo(f"Report: {path}")
+
+
+@app.command("search")
+def search_algebras(
+    task: Annotated[str | None, typer.Option(help="lorenz, images, hidden or csv.")] = None,
+    family: Annotated[str, typer.Option(help="signs, cayley-dickson or clifford.")] = "signs",
+    dim: Annotated[int, typer.Option(help="The dimension of the algebras.")] = 4,
+    data: Annotated[
+        str | None, typer.Option(help="A CSV file; or where CIFAR-10 is, for the task images.", metavar="PATH")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Columns of the CSV file that the others shall predict.", metavar="COLUMNS")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where results go, by default results-search.", metavar="DIR")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    seed: Annotated[int | None, typer.Option(help="The seed that all seeds of runs come from.", min=0)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, in seconds.")] = False,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a setting; may be given again.", metavar="KEY=VALUE")
+    ] = None,
+) -> None:
+    """Rank a family of algebras on a task, or on a CSV file. The same command goes on where it was interrupted."""
+    task = task or ("csv" if target is not None else "lorenz")
+    options = {"task": task, "family": family, "dim": dim, "data": data, "target": target}
+    given = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items() if value is not None]
+    with _clear_errors(algebra="--set hidden"):
+        from hyperelm.experiments import search_results
+
+        directory = out or Path("results-search")
+        path = _run("search", directory, jobs=jobs, seed=seed, quick=quick, changes=[*given, *(changes or [])])
+        for line in search_results.outcome(directory):
+            typer.echo(line)
+        typer.echo(f"Report: {path}")
 
 
 @app.command("report")
@@ -130,6 +161,56 @@ def export_runs(
         sys.stdout.flush()  # here a full disk is still an error with one line
 
 
+@app.command("fit")
+def fit_model(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with names in its first row.")],
+    target: Annotated[str, typer.Option(help="The columns to predict, with commas.", metavar="COLS")],
+    save: Annotated[Path, typer.Option(help="Where the model goes.", metavar="MODEL")],
+    inputs: Annotated[str | None, typer.Option(help="The columns to predict from; by default all others.")] = None,
+    series: Annotated[
+        int, typer.Option(help="Rows follow each other in time; so many predict the next.", metavar="ROWS")
+    ] = 0,
+    algebra: Annotated[
+        list[str] | None, typer.Option(help="An algebra to choose from; may be given again. By default 'auto'.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The seed of all random weights.", min=0)] = 0,
+) -> None:
+    """Choose a network for a table and save it. Says what was chosen and why, and whether something simpler does."""
+    with _clear_errors(algebra="--algebra"):
+        from hyperelm import tables
+
+        tables.check_save(save)
+        task = tables.Task.read(str(data), target, inputs, series)
+        choices = "auto" if algebra in (None, ["auto"]) else [algebras.get(name) for name in algebra or ()]
+        result = tables.fit(task, choices, seed=seed, verbose=sys.stderr.isatty())
+        io.save(result.model, save)
+        typer.echo(f"{tables.explain(result, task)}\n\nSaved in {save}. Use it with: hyperelm predict {save} DATA")
+        if result.better:
+            typer.echo(f"Warning: {' and '.join(result.better)} does better on the rows held out. Use that.", err=True)
+
+
+@app.command("predict")
+def predict_rows(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm fit`.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with the columns that the model knows.")],
+    out: Annotated[Path | None, typer.Option(help="A new file instead of standard output.", metavar="FILE")] = None,
+) -> None:
+    """Print predictions as CSV: one row for each row of DATA, or for the row after each window of a series."""
+    with _clear_errors():
+        from hyperelm import tables
+
+        if out is not None:
+            tables.check_out(out)
+        text = StringIO()
+        names, rows = tables.predict(tables.load_table_model(model), str(data))
+        csv.writer(text, lineterminator="\n").writerows([names, *rows])
+        if out is not None:
+            write_whole(out, text.getvalue().encode())
+        else:
+            sys.stdout.write(text.getvalue())
+            sys.stdout.flush()
+
+
 @app.command("info")
 def show_model(model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm.save`.")]) -> None:
     """Show what a model file holds: the algebra's table, sizes, and how it was trained."""
@@ -146,6 +227,20 @@ def export_onnx(
     """Write a model as an ONNX graph, which runs without hyperelm."""
     with _clear_errors():
         write_whole(file, to_onnx(load(model), decoder=decoder).SerializeToString())
+
+
+def _run(
+    name: str, directory: Path, *, jobs: int, seed: int | None, quick: bool, changes: list[str], dask: str | None = None
+) -> Path:
+    """Do an experiment, and write its report."""
+    from hyperelm.experiments import progress, report
+
+    if jobs == 0 or jobs < -1:
+        raise ValueError(f"--jobs must be -1 or at least 1, got {jobs}.")
+    experiment = experiments.load(name, quick=quick, seed=seed, changes=changes)
+    with progress.watcher(experiment) as watch, _cluster(dask):
+        experiments.run(experiment, directory, jobs=jobs, watch=watch)
+    return report.write(directory)
 
 
 @contextmanager

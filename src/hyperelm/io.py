@@ -24,13 +24,16 @@ from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.dispatch import in_numpy
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.table import TableRegressor
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import METHODS
 
 __all__ = ["load", "save"]
 
 # The models that files hold; of a search, it is the best estimator.
-CLASSES: dict[str, type[BaseELM]] = {kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder)}
+CLASSES: dict[str, type[BaseELM]] = {
+    kind.__name__: kind for kind in (ELMRegressor, ELMClassifier, ELMAutoencoder, TableRegressor)
+}
 # What `fit` found.
 NUMBERS = {"rank_": int, "condition_": float, "ridge_": float, "weight_scale_": float, "n_samples_seen_": int}
 
@@ -101,6 +104,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ValueError
         If the file is not such a file, not all of one, has been changed, or is of a later format.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from hyperelm import ELMAutoencoder, load, save
+    >>> X = np.random.default_rng(0).standard_normal((100, 8))
+    >>> with TemporaryDirectory() as folder:
+    ...     save(ELMAutoencoder("complex", n_hidden=3).fit(X), f"{folder}/model.hyperelm")
+    ...     load(f"{folder}/model.hyperelm").transform(X).shape
+    (100, 6)
     """
     return _loaded(path)[1]
 
@@ -121,11 +135,11 @@ def describe(path: str | os.PathLike[str]) -> str:
     facts = {
         "model": f"{type(model).__name__}, written by hyperelm {str(header.get('hyperelm'))[:40]}",
         "parameters": f"{model.n_parameters_:,} real numbers, {W.dtype}, {os.stat(path).st_size:,} bytes in all",
-        "input": f"{_form(source)}, as {source.features} numbers of {source.dim} components",
+        "input": f"{_form(source)} of {source.dim} components",
         "hidden": f"{W.shape[1]} neurons, {activations.name_of(model._activation)}"
         + (", bias" if model._encoder_bias is not None else "")
         + (", direct link" if model._linked else ""),
-        "output": f"{_form(target)}, as {target.features} numbers; weights {' x '.join(map(str, M.shape))}",
+        "output": f"{_form(target)}; weights {' x '.join(map(str, M.shape))}",
         "trained": f"on {model.n_samples_seen_:,} rows by {model.solver_}, "
         + ("and can go on" if model._state else "without the state to go on"),
         "ridge": f"{model.ridge_:g} ({model.ridge})",
@@ -145,8 +159,8 @@ def describe(path: str | os.PathLike[str]) -> str:
 
 
 def _form(layout: Layout) -> str:
-    shape = " x ".join(map(str, layout.shape(0)[1:]))
-    return {1: "one value", 2: f"{shape} columns", 3: f"{shape} components"}[layout.ndim]
+    given = {1: "one value", 2: f"{layout.columns} columns", 3: f"{layout.features} x {layout.dim} components"}
+    return f"{given[layout.ndim]}, as {layout.features} number{'s' if layout.features > 1 else ''}"
 
 
 # ---------------------------------------------------------------------- from a model
@@ -164,6 +178,7 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "input": _layout_fields(model._input),
         "output": _layout_fields(model._output),
         "solver": model.solver_,
+        "container": getattr(model, "_sklearn_output_config", {}).get("transform"),
         "numbers": {name: _finite(kind(getattr(model, name))) for name, kind in NUMBERS.items()},
     }
     arrays: Arrays = {
@@ -173,6 +188,7 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "output_weights_": model.output_weights_,
     }
     arrays |= {name: getattr(model, name) for name in ("feature_names_in_", "classes_") if hasattr(model, name)}
+    arrays |= {name: getattr(model, name) for name in model._saved}
     return header, arrays
 
 
@@ -238,13 +254,20 @@ class _Content:
         self._add_weights(model)
         self._add_numbers(model)
         self._add_labels(model)
+        if isinstance(model, ELMAutoencoder) and self.header.get("container") is not None:
+            model.set_output(transform=self._choice("container", ("default", "pandas", "polars")))
+        for name in model._saved:
+            setattr(model, name, self._take(name))
+        if isinstance(model, TableRegressor):
+            model._check_saved()
         state = {name.removeprefix(_STATE): self._take(name) for name in list(self.arrays) if name.startswith(_STATE)}
         if state and model.solver_ == "svd":
             raise ValueError("it holds a summary of rows, which its solver 'svd' has not")
         model._state = state or None
         if self.arrays:
             raise ValueError(f"it holds the unknown array {shown(min(self.arrays))}")
-        model._build_operators()
+        with np.errstate(all="ignore"):  # numbers from a file may be of any size
+            model._build_operators()
         return model
 
     def _with_parameters(self, kind: type[BaseELM], algebra: Algebra) -> BaseELM:

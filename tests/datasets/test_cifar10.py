@@ -9,6 +9,7 @@ import os
 import pickle
 import struct
 import tarfile
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -225,13 +226,19 @@ def test_pickles_build_nothing_but_arrays(attack, key, protocol, tmp_path, monke
 
 @pytest.mark.parametrize(
     "name",
-    ["numpy.f2py\ncompile", "__builtin__\neval", "copy_reg\n_reconstructor", "os\nsystem", "numpy\nndarray.tofile"],
+    [
+        "numpy.f2py\ncompile",
+        "a\rb\nc",
+        "__builtin__\neval",
+        "copy_reg\n_reconstructor",
+        "os\nsystem",
+        "numpy\nndarray.tofile",
+    ],
 )
 def test_names_of_python_2_are_refused_as_written(name, tmp_path):
     content = b"\x80\x02c" + name.encode() + b"\nU\x0cecho > found\x85R."
     (tmp_path / "test_batch").write_bytes(content)
-    with pytest.raises(ValueError, match="it asks for " + name.replace("\n", ".")):
-        load_cifar10(tmp_path, "test")
+    refused(tmp_path, "it asks for " + name.replace("\n", ".").replace("\r", " "))
 
 
 class Kind:
@@ -247,6 +254,50 @@ def test_bytes_are_not_taken_for_addresses(tmp_path):
     (tmp_path / "test_batch").write_bytes(pickle.dumps(batch(*records(2)) | {b"labels": labels}, 4))
     with pytest.raises(ValueError, match=r"test_batch is refused: it asks for .*V8"):
         load_cifar10(tmp_path, "test")
+
+
+BYTES = b"c_codecs\nencode\n"
+LISTS = b"]q\x00(" + 300 * b"K\x01" + b"e0]q\x01(" + 300 * b"h\x00" + b"e0](" + 300 * b"h\x01" + b"e"
+BOMBS = {
+    "bytes of a length": BYTES + b"J" + struct.pack("<i", 10**8) + b"\x85R",
+    "a place far away": b"]r" + struct.pack("<I", 2**23),
+    "an array of bytes that are not there": b"\x96" + struct.pack("<Q", 10**8),
+    "a list in a list in a list": LISTS,
+    "a shape of nothing": b"cnumpy\nndarray\n)R(K\x01J" + struct.pack("<i", 2**30) + b"K\x00\x86N\x89C\x00tb",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_pickle_does_not_take_much_memory(bomb, tmp_path):
+    pixels, _ = records(2)
+    array = pickle.dumps(pixels, 3)[2:-1]  # without the protocol and "stop"
+    content = b"\x80\x05}C\x04data" + array + b"sC\x06labels" + BOMBS[bomb] + b"s."
+    (tmp_path / "test_batch").write_bytes(content)
+    tracemalloc.start()
+    try:
+        refused(tmp_path, "test_batch is")
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("suffix", ["", ".bin"])
+def test_a_small_archive_does_not_take_much_memory(suffix, tmp_path):
+    place = archive(tmp_path / "large.tar.gz", {f"test_batch{suffix}": bytes(2**26)}, "cifar", "w:gz")
+    tracemalloc.start()
+    try:
+        refused(place, r"test_batch\S* in .*large.tar.gz must have at most 33,554,432 bytes, got 67,108,864")
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_name_of_several_lines_is_told_in_one(tmp_path):
+    content = (
+        b"\x80\x04" + b"".join(b"\x8c" + bytes([len(name)]) + name for name in (b"a\n\x1b[2Jb", b"c\r")) + b"\x93."
+    )
+    (tmp_path / "test_batch").write_bytes(content)
+    refused(tmp_path, r"test_batch is refused: it asks for a  \[2Jb\.c , and only arrays are read\.$")
 
 
 @given(content=st.binary(max_size=200))

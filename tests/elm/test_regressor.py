@@ -589,7 +589,7 @@ FITTED_3D = ELMRegressor(n_hidden=3, ridge=0.1, random_state=0).fit(X.reshape(30
         (
             lambda: ELMRegressor(weight_scale="big").fit(X, Y),
             ValueError,
-            "`weight_scale` must be 'auto', 'paper' or a number > 0, got 'big'",
+            "`weight_scale` must be 'auto', a multiple of it as '0.1 auto', 'paper' or a number > 0, got 'big'",
         ),
         (lambda: ELMRegressor(weight_scale=0).fit(X, Y), ValueError, "`weight_scale` must be .* got 0"),
         (lambda: ELMRegressor(weight_scale=np.inf).fit(X, Y), ValueError, "`weight_scale` must be .* got inf"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import weakref
 from itertools import pairwise
 
 import h5py
@@ -15,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor
-from hyperelm.elm.rows import Stored, is_blocks, is_stored
+from hyperelm.elm.rows import Local, Rows, Stored, is_blocks, is_stored
 from hyperelm.solvers import QR, Gram
 
 ROWS = 300
@@ -312,6 +313,18 @@ def test_an_iterator_leaves_normal_equations_when_the_ridge_gets_too_small_for_t
     assert_allclose(model.predict(X), exact.predict(X), atol=1e-6)
 
 
+def test_an_iterable_that_cannot_start_again_is_read_once():
+    class Shared:
+        def __init__(self):
+            self.blocks = iter(Again(X, Y))
+
+        def __iter__(self):
+            return self.blocks
+
+    model = ELMRegressor(**FIXED).fit(Shared())
+    assert_allclose(model.predict(X), ELMRegressor(**FIXED).fit(X, Y).predict(X), atol=1e-10)
+
+
 def test_auto_encoder_of_blocks():
     expected = ELMAutoencoder(**FIXED).fit(X).reconstruct(X)
     for blocks in (Again(X), Again(X, Y), iter(Again(X)), ([x, y] for x, y in Again(X, Y))):
@@ -440,3 +453,23 @@ BAD[123, 4] = -np.inf
 def test_messages(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_scratch_memory_is_free_before_the_solution():
+    """The buffers of a team and a solve in memory at the same time would add up."""
+    seen = []
+
+    class Watching:
+        name, size, work = "watching", 5, 0.0
+
+        def begin(self):
+            return 0
+
+        def add(self, summary, block, team):
+            seen.append(weakref.ref(team))
+            return summary + len(block)
+
+    rows = Rows(np.zeros((12, 2)), np.zeros((12, 2)), None)
+    total, alive = Local([rows], 12, "").fold(Watching(), lambda summary: (summary, [ref() for ref in seen]))
+    assert total == 12
+    assert alive == [None] * 3

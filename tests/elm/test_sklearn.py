@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from threadpoolctl import threadpool_limits
 
-from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, algebras
+from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV, algebras
 from hyperelm.solvers import team as teams
 
 ESTIMATORS = (ELMRegressor, ELMClassifier, ELMAutoencoder)
@@ -33,6 +33,10 @@ def checked():
         for name in ("real", "complex", "quaternions", "klein4"):
             yield estimator(name, random_state=0)
         yield estimator("octonions", 30, random_state=0)
+    for scoring in ("loo", "gcv"):
+        grid = {"algebra": ["real", "klein4"], "n_hidden": [4, 8], "weight_scale": ["0.3 auto", "auto"]}
+        yield ELMRegressorCV(**grid, scoring=scoring, n_draws=2, random_state=0)
+    yield ELMRegressorCV(["complex", "quaternions"], 20, weight_scale=["auto"], ridge=[1e-3, 0.1], random_state=0)
 
 
 def runs_here(check):

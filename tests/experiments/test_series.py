@@ -50,7 +50,7 @@ def test_a_file_that_changes(tmp_path):
     assert len(series.read(path, before)) == 2
     written(tmp_path, "1\n2\n3\n")
     assert len(read(path)) == 3
-    series.read.cache_clear()
+    series.read_columns.cache_clear()
     with pytest.raises(ValueError, match="must not change while it is used"):
         series.read(path, before)
 

@@ -6,6 +6,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import tracemalloc
 from contextlib import closing
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from hyperelm.experiments import Store, StoreError, Unit
 from hyperelm.experiments.definition import MAIN, Experiment, Result
-from hyperelm.experiments.store import FILE, LOCK
+from hyperelm.experiments.store import FILE, KEYS, LOCK, _checksum
 
 SETTINGS = {"seed": 0, "models": ["real", "klein4"], "dt": 0.1}
 ONE = Experiment("lorenz", SETTINGS, {})
@@ -265,7 +266,39 @@ def other_program(path):
     sql("create table notes (text)", "insert into notes values ('mine')")(path)
 
 
+def signed(table, column, value):
+    """A value that somebody put there who knows how checksums are made."""
+
+    def change(path):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            cursor = connection.execute(f"select rowid, * from {table}")
+            names = [name for name, *_ in cursor.description]
+            for row, *values in cursor.fetchall():
+                values[names.index(column) - 1] = value
+                connection.execute(
+                    f"update {table} set {column} = ?, checksum = ? where rowid = ?",
+                    (value, _checksum(values[:-1]), row),
+                )
+
+    return change
+
+
+COLUMNS = ", ".join(f"x as {name}" for name in (*KEYS, "fields", "checksum"))
+ENDLESS = f"create view runs as with recursive n(x) as (select 1 union all select x + 1 from n) select {COLUMNS} from n"
 DAMAGES = {
+    **{
+        f"{column} of {table} that is {kind}": signed(table, column, value)
+        for table, column in (("experiment", "settings"), ("runs", "fields"))
+        for kind, value in {
+            "a list": "[1]",
+            "a number": 7,
+            "nested": "[" * 100_000,
+            "nothing": "",
+            "data": b"1",
+        }.items()
+    },
+    "results without an end": sql("drop table runs", ENDLESS),
+    "a check of its own": sql("drop table runs", "create table runs (part text check (part > 0))"),
     "noise": noise,
     "cut": cut,
     "cut to a header": cut_to_a_header,
@@ -312,6 +345,44 @@ def test_a_changed_array_is_told(directory):
     sql("update arrays set data = x'00'")(directory / FILE)
     with Store.open(directory) as store, pytest.raises(StoreError, match="'arrays' has changed"):
         store.array("path")
+
+
+HEADER = "{'descr': '%s', 'fortran_order': False, 'shape': %s}\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no array",
+        b"\x93NUMPY\x01\x00\x08\x00nothing\n",
+        *(
+            b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(16)
+            for header in (HEADER % ("<f8", "(10**9,)"), HEADER % ("<f8", f"({10**9},)"), HEADER % ("O", "(2,)"))
+        ),
+        "text",
+    ],
+)
+def test_an_array_that_is_none_is_told(directory, content):
+    with Store.running(directory, ONE) as store:
+        store.add(unit("klein4"), Result([], {"path": np.ones(2)}))
+    signed("arrays", "data", content)(directory / FILE)
+    tracemalloc.start()
+    try:
+        with (
+            Store.open(directory) as store,
+            pytest.raises(StoreError, match="the array 'path' is not as it was written"),
+        ):
+            store.array("path")
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_sessions_that_are_none_are_told(directory):
+    signed("sessions", "machine", "[]")(directory / FILE)
+    with Store.open(directory) as store, pytest.raises(StoreError, match="a row of its table 'sessions' is not as"):
+        store.sessions()
 
 
 def test_no_changed_byte_changes_results(directory):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hyperelm import algebras, linalg
-from hyperelm.solvers import Solution, choice
-from hyperelm.solvers.choice import effective_condition, trusted
+from hyperelm.solvers import QR, Gram, Solution, choice
+from hyperelm.solvers.choice import as_long_as_safe, effective_condition, trusted
 
 METHODS = ["gram", "qr", "svd", "auto"]
 methods = pytest.mark.parametrize("method", METHODS)
@@ -126,3 +126,21 @@ def test_condition_with_a_ridge(condition, largest, ridge):
 @pytest.mark.parametrize("largest", [1e-170, 1e160])
 def test_condition_of_matrices_in_extreme_units(largest):
     assert effective_condition(solution_of(7.0, largest, 0.0)) == pytest.approx(7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_read_once(algebra, dtype):
+    """Normal equations as long as no eigenvalue can exceed the ridge by the square of the trusted condition."""
+    limit = {np.float32: 1e3, np.float64: 1e4}[dtype]
+    H, T = (rows.astype(dtype) for rows in rows_of(algebra, (40, 3, 2)))
+    largest = np.linalg.norm(linalg.left_matrix(2 * H, algebra), 2) ** 2
+    state = Gram(algebra, 3, 2, dtype)
+    state.update(H, T)
+    assert as_long_as_safe(state, H, None, 30 * algebra.dim * largest / limit**2) is state
+    changed = as_long_as_safe(state, H, None, largest / 4 / limit**2)
+    assert isinstance(changed, QR)
+    assert as_long_as_safe(changed, H, None, 1e9) is changed
+    # Before the first row, and with weights.
+    empty = Gram(algebra, 3, 2, dtype)
+    assert as_long_as_safe(empty, H, np.zeros(40), 1e-30) is empty
+    assert isinstance(as_long_as_safe(empty, H, np.full(40, 1e9), 1.0), QR)

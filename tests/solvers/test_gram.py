@@ -254,3 +254,13 @@ def test_large_sums_after_a_solve(name):
     state.merge(other)
     state.update(H[6:], T[6:], known=planes_of(T[6:], algebra))
     check(state, H, T)
+
+
+def test_bound(algebra):
+    """Not below the largest eigenvalue, and not above the trace."""
+    H, T = rows_of(algebra, (20, 3, 2))
+    P = linalg.left_matrix(H, algebra)
+    state = accumulated(algebra, H, T)
+    assert np.linalg.norm(P, 2) ** 2 <= state.bound * (1 + 1e-12)
+    assert state.bound <= np.linalg.norm(P) ** 2 * (1 + 1e-12)
+    assert Gram(algebra, 3, 2).bound == 0

@@ -84,3 +84,21 @@ def test_many_small_merges_lose_nothing():
     expected = np.linalg.lstsq(linalg.left_matrix(H, algebra), linalg.to_real(T), rcond=None)[0]
     np.testing.assert_allclose(linalg.to_real(solve(state).x), expected, atol=1e-14)
     assert state.tail == pytest.approx(state.square - np.linalg.norm(linalg.left_matrix(H, algebra) @ expected) ** 2)
+
+
+@pytest.mark.parametrize("before", [0, 3, 40])
+def test_going_on_from_normal_equations(algebra, before):
+    """Also from none, and from fewer rows than unknowns."""
+    H, T = rows_of(algebra, (60, 4, 2))
+    gram = Gram(algebra, 4, 2)
+    gram.update(H[:before], T[:before])
+    state = QR.following(gram)
+    state.update(H[before:], T[before:])
+    whole = chunked(algebra, H, T, 60)
+    assert (state.rows, state.weight) == (60, 60.0)
+    assert state.square == pytest.approx(whole.square)
+    assert state.tail == pytest.approx(whole.tail)
+    for ridge in (0.0, 0.5, "gcv"):
+        found, expected = solve(state, ridge), solve(whole, ridge)
+        np.testing.assert_allclose(found.x, expected.x, atol=1e-9 * np.abs(expected.x).max())
+        assert found.ridge == pytest.approx(expected.ridge)

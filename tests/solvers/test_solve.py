@@ -10,7 +10,7 @@ import pytest
 from hyperelm import algebras, linalg
 from hyperelm.solvers import QR, Gram, solve, svd
 from hyperelm.solvers.problem import NormalEquations, Reduced, Spectral
-from hyperelm.solvers.solve import _gcv
+from hyperelm.solvers.spectrum import Spectrum
 
 METHODS = ["gram", "qr", "svd"]
 methods = pytest.mark.parametrize("method", METHODS)
@@ -285,7 +285,14 @@ def test_gcv_path_of_a_large_single_precision_problem(monkeypatch):
     problem = NormalEquations(np.broadcast_to(np.float32(0), (K, K)), np.zeros((K, 1), np.float32), 1)
     spectrum = Spectral(np.linspace(2, 1, K, dtype=np.float32), np.eye(1), np.ones((K, 1), np.float32), 1)
     state = SimpleNamespace(algebra=algebras.get("real"), weight=1e4, tail=None, square=2.0 * K, unknowns=K)
-    _gcv(state, [Reduced(problem, lambda x: x, 0.0)], [spectrum])
+    path_of = Spectrum.__new__(Spectrum)
+    path_of.state, path_of.reduced, path_of.parts, path_of.largest = (
+        state,
+        [Reduced.unchanged(problem)],
+        [spectrum],
+        2.0,
+    )
+    path_of.best_by_gcv()
     assert len(path.ridges) >= 50
 
 

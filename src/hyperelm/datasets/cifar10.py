@@ -1,16 +1,18 @@
 """CIFAR-10 from its official files: records of a label and 3,072 bytes, 1,024 each of red, green and blue.
 
 The Python files of the data set are pickles, which may run any code. They are read by an unpickler that can build
-nothing but arrays of numbers, bytes, strings, numbers, lists and dictionaries.
+nothing but arrays of numbers, bytes, strings, numbers, lists and dictionaries, in memory in proportion to the file.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 import re
 import tarfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ _SPLITS = {
     "test": ["test_batch"],
 }
 _RECORD = 1 + 3072
+_LARGEST = 2**25  # bytes of a file in an archive; official ones have 31 million
 
 
 def load_cifar10(path: str | Path, split: str = "train") -> tuple[Images, NDArray[np.uint8]]:
@@ -85,7 +88,10 @@ def _in_archive(path: Path, names: tuple[str, ...]) -> tuple[bytes, str] | None:
         for member in archive:
             content = archive.extractfile(member) if member.isfile() and Path(member.name).name in names else None
             if content is not None:
-                return content.read(), f"{member.name} in {path}"
+                source = f"{member.name} in {path}"
+                if member.size > _LARGEST:
+                    raise ValueError(f"{source} must have at most {_LARGEST:,} bytes, got {member.size:,}.")
+                return content.read(), source
     return None
 
 
@@ -103,17 +109,24 @@ def _parse(content: bytes, source: str) -> tuple[Images, Images]:
 
 def _from_pickle(content: bytes, source: str) -> tuple[Images, Images]:
     try:
+        _check_sizes(content)
         batch = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
         pixels, labels = (_values(batch[key]) for key in (b"data", b"labels"))
     except pickle.UnpicklingError as error:
-        raise ValueError(f"{source} is refused: {error}.") from None
+        raise ValueError(f"{source} is refused: {_in_a_line(error)}.") from None
     except Exception as error:  # a pickle can be wrong in any way
-        raise ValueError(f"{source} is not a file of CIFAR-10: {type(error).__name__}: {error}.") from None
+        reason = f"{type(error).__name__}: {_in_a_line(error)}"
+        raise ValueError(f"{source} is not a file of CIFAR-10: {reason}.") from None
     n = labels.size
     fits = pixels.dtype == np.uint8 and pixels.shape == (n, 3072) and n > 0
     if not fits or labels.shape != (n,) or labels.dtype.kind not in "iu":
         raise ValueError(f"{source} is not a file of CIFAR-10: its data are not records of 3,072 bytes with labels.")
     return _checked(pixels, labels, source)
+
+
+def _in_a_line(error: Exception) -> str:
+    """A message, of which parts may come from the file."""
+    return "".join(c if c.isprintable() else " " for c in str(error)[:500])
 
 
 def _checked(pixels: Images, labels: NDArray[Any], source: str) -> tuple[Images, Images]:
@@ -158,17 +171,36 @@ class _FullArray(_Array):
 
 
 def _values(item: Any) -> NDArray[Any]:
-    return item.values if isinstance(item, _Array) else np.asarray(item)
+    if isinstance(item, _Array):
+        return item.values
+    # Not a list of lists: one that holds another many times is small in a file, and an array of all of them large.
+    if not isinstance(item, list) or not all(type(value) is int for value in item):
+        raise TypeError("it has neither an array nor a list of whole numbers")
+    return np.asarray(item)
+
+
+def _encoded(text: str, encoding: str | bytes) -> bytes:
+    """Stands for `codecs.encode`, as which old protocols write bytes."""
+    if encoding not in ("latin1", b"latin1"):
+        raise pickle.UnpicklingError(f"it asks for texts in the encoding {encoding!r}, and only bytes are read")
+    return text.encode("latin1")
+
+
+def _check_sizes(content: bytes) -> None:
+    """Refuse what would take memory before it is seen that the file has no such content."""
+    for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > number:
+            raise pickle.UnpicklingError(f"it numbers its object {argument:,}, and has not so many")
 
 
 # What NumPy and Python name when they pickle arrays and bytes, in all their versions. NumPy's own types are not among
 # it: a pickle can give them any state, and with the right one NumPy takes bytes for addresses and follows them.
-_KNOWN: dict[tuple[str, str], type] = {
+_KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Type,
     **{(f"numpy.{core}.multiarray", "_reconstruct"): _Array for core in ("core", "_core")},
     **{(f"numpy.{core}.numeric", "_frombuffer"): _FullArray for core in ("core", "_core")},
-    ("_codecs", "encode"): bytes,
+    ("_codecs", "encode"): _encoded,
 }
 
 

@@ -3,6 +3,7 @@
 from hyperelm.elm.autoencoder import ELMAutoencoder
 from hyperelm.elm.base import RankDeficiencyWarning
 from hyperelm.elm.classifier import ELMClassifier
+from hyperelm.elm.cv import ELMRegressorCV
 from hyperelm.elm.regressor import ELMRegressor
 
-__all__ = ["ELMAutoencoder", "ELMClassifier", "ELMRegressor", "RankDeficiencyWarning"]
+__all__ = ["ELMAutoencoder", "ELMClassifier", "ELMRegressor", "ELMRegressorCV", "RankDeficiencyWarning"]

@@ -28,7 +28,7 @@ from hyperelm._arrays import is_elsewhere, numpy_dtype, to_numpy
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside
-from hyperelm.elm.drawing import Drawn, Encoder, Given, random_generator
+from hyperelm.elm.drawing import Drawn, Encoder, Given, check_weight_scale, random_generator, times_auto
 from hyperelm.elm.hidden import HiddenLayer
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import FirstLook, Seen, Targets, Training, values
@@ -59,6 +59,7 @@ class BaseELM(Prediction, BaseEstimator):
     """Parameters, hidden layer, training and prediction of an extreme learning machine."""
 
     n_features_in_: int
+    _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
     _state: Accumulator | Mapping[str, NDArray[Any]] | None  # a mapping until a model from a file goes on
 
     def __init__(
@@ -106,11 +107,7 @@ class BaseELM(Prediction, BaseEstimator):
                 raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}.")
         if self.solver not in METHODS:
             raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
-        scale: Any = self.weight_scale
-        number = isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
-        known = isinstance(scale, str) and scale in ("auto", "paper")
-        if not known and not (number and 0 < scale < np.inf):
-            raise ValueError(f"`weight_scale` must be 'auto', 'paper' or a number > 0, got {scale!r}.")
+        check_weight_scale(self.weight_scale)
 
     def _activation_name(self) -> str | Activation:
         return self.activation
@@ -125,7 +122,8 @@ class BaseELM(Prediction, BaseEstimator):
                         "Let X give tuples (X, y) or (X, y, sample_weight)."
                     )
             blocks = Blocks(X, self._check_rows)
-            return Local(iter(blocks) if iter(X) is X else blocks, None, self._title())
+            # What gives the same iterator again cannot start again.
+            return Local(iter(blocks) if iter(X) is iter(X) else blocks, None, self._title())
         rows = self._check_rows(X, y, sample_weight, reset=True)
         return Local([rows], len(rows), self._title())
 
@@ -213,7 +211,7 @@ class BaseELM(Prediction, BaseEstimator):
         return source.fold(look, _itself)
 
     def _follows_norms(self) -> bool:
-        return self.weight_scale == "auto"
+        return times_auto(self.weight_scale) is not None
 
     def _draw(self, source: Source, seen: Seen, dtype: np.dtype[Any]) -> Encoder:
         return self._random(seen, dtype)
@@ -222,16 +220,18 @@ class BaseELM(Prediction, BaseEstimator):
         """The weights of the hidden layer, component by component from a normal distribution, and their scale."""
         self.weight_scale_ = self._scale(seen)
         # The input of the bias is 1 in any unit of the data, so a scale that follows the data leaves it out.
-        bias = AUTO_SCALE if self.weight_scale == "auto" else self.weight_scale_
+        times = times_auto(self.weight_scale)
+        bias = self.weight_scale_ if times is None else times * AUTO_SCALE
         rng, D = random_generator(self.random_state), self._input.features
         return Drawn(rng, self.algebra_, D, self.n_hidden, dtype, self.weight_scale_, bias if self.bias else None)
 
     def _scale(self, seen: Seen) -> float:
         if self.weight_scale == "paper":
             return 10 / self._input.features
-        if self.weight_scale != "auto":
+        times = times_auto(self.weight_scale)
+        if times is None:
             return float(self.weight_scale)
-        return AUTO_SCALE / seen.norm if seen.norm > 0 else AUTO_SCALE
+        return times * AUTO_SCALE / (seen.norm if seen.norm > 0 else 1.0)
 
     def _layer(self) -> HiddenLayer:
         weights = to_numpy(self.hidden_weights_)

@@ -77,3 +77,23 @@ def random_generator(random_state: Any) -> np.random.Generator:
     if random_state is None or (isinstance(random_state, (int, np.integer)) and random_state >= 0):
         return np.random.default_rng(random_state)
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def check_weight_scale(scale: Any) -> None:
+    number = isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
+    known = isinstance(scale, str) and (scale == "paper" or times_auto(scale) is not None)
+    if not known and not (number and 0 < scale < np.inf):
+        raise ValueError(
+            f"`weight_scale` must be 'auto', a multiple of it as '0.1 auto', 'paper' or a number > 0, got {scale!r}."
+        )
+
+
+def times_auto(scale: Any) -> float | None:
+    """1 for "auto", 0.1 for "0.1 auto", None for a scale that does not follow the data."""
+    if not isinstance(scale, str) or not scale.endswith("auto"):
+        return None
+    try:
+        times = float(scale.removesuffix("auto") or 1)
+    except ValueError:
+        return None
+    return times if 0 < times < np.inf else None

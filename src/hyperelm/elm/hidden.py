@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from hyperelm._arrays import are_together, beside, concatenated, is_elsewhere, namespace, zeros
+from hyperelm._arrays import beside, concatenated, is_elsewhere, namespace, place_of, zeros
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
-from hyperelm.bilinear import is_worth_searching, scheme
+from hyperelm.bilinear import Scheme, is_worth_searching, scheme
 from hyperelm.products import is_identity, planes, right_operator, scheme_product
 from hyperelm.solvers.sums import Planes, nonzero_components, row_blocks, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
@@ -48,9 +48,6 @@ class HiddenLayer:
         D, self.neurons, _ = self.weights.shape
         self.width = self.neurons + (D if direct_link else 0) + (1 if bias else 0)
         self._search = is_worth_searching(D, self.neurons)
-        # Planes of the weights by the components of x that are not zero, and Φ_R(W)ᵀ, once they are needed.
-        self._planes: dict[tuple[int, ...], FloatArray] = {}
-        self._operator: FloatArray | None = None
 
     def __call__(self, X: FloatArray, team: Team) -> tuple[FloatArray, Planes | None]:
         """[h, x, 1], (m, width, d), of X, (m, D, d), and the planes of X where they are formed.
@@ -58,13 +55,13 @@ class HiddenLayer:
         Both in memory of the team that the next call overwrites, or where X lives, to which the weights are moved.
         """
         if is_elsewhere(X):
-            return self._elsewhere(X)
+            return self._elsewhere(X, team)
         H = team.array("H", (self.algebra.dim, len(X), self.width), X.dtype)
         formed: Planes | None = None
         if self._search:
             formed = self._by_scheme(X, H[:, :, : self.neurons], team)
         else:
-            self._by_operator(X, H[:, :, : self.neurons])
+            self._by_operator(X, H[:, :, : self.neurons], team)
         if self.direct_link:
             H[:, :, self.neurons : self.neurons + X.shape[1]] = np.moveaxis(X, -1, 0)
         if self.bias is not None:
@@ -72,15 +69,14 @@ class HiddenLayer:
             H[0, :, -1] = 1
         return np.moveaxis(H, 0, -1), formed
 
-    def _elsewhere(self, X: Any) -> tuple[Any, Planes | None]:
+    def _elsewhere(self, X: Any, team: Team) -> tuple[Any, Planes | None]:
         """By planes, as in `_by_scheme`, in the namespace of X."""
         xp, d, rows = namespace(X=X), self.algebra.dim, X.shape[0]
-        support = nonzero_components(X, Team())
+        support = nonzero_components(X, team)
         products = scheme(self.algebra, support, None, search=self._search)
-        if support not in self._planes or not are_together(self._planes[support], X):
-            self._planes[support] = planes(beside(self.weights, X), products.right)
+        weights = team.once((self, support, place_of(X)), lambda: planes(beside(self.weights, X), products.right))
         x = planes(X, products.left)
-        y = scheme_product(x, self._planes[support], products)
+        y = scheme_product(x, weights, products)
         h = xp.reshape(
             beside(products.out, X) @ xp.reshape(y, (y.shape[0], rows * self.neurons)), (d, rows, self.neurons)
         )
@@ -93,10 +89,8 @@ class HiddenLayer:
             parts.append(zeros((d, rows, 1), X) + beside(np.eye(d, 1), X)[:, None, :])
         return xp.moveaxis(concatenated(parts, axis=2), 0, -1), Planes(support, x) if self._search else None
 
-    def _by_operator(self, X: FloatArray, H: FloatArray) -> None:
-        if self._operator is None:
-            self._operator = right_operator(self.weights, self.algebra)
-        h = X.reshape(len(X), -1) @ self._operator
+    def _by_operator(self, X: FloatArray, H: FloatArray, team: Team) -> None:
+        h = X.reshape(len(X), -1) @ team.once(self, lambda: right_operator(self.weights, self.algebra))
         if self.bias is not None:
             h += self.bias.ravel()
         H[...] = np.moveaxis(apply(self.activation, h).reshape(len(X), self.neurons, -1), -1, 0)
@@ -105,11 +99,7 @@ class HiddenLayer:
         """Planes of X, their products with those of W, and back to components."""
         support = nonzero_components(X, team)
         products = scheme(self.algebra, support, None)
-        if support not in self._planes:
-            D, L, _ = self.weights.shape
-            image = scratch((products.right.shape[1], D, L), X.dtype)
-            self._planes[support] = planes(self.weights, products.right, out=image)
-        weights = self._planes[support]
+        weights = team.once((self, support), lambda: self._planes_of_weights(products))
         x = team_planes(X, products.left, "wide", team)
         # Planes of the product that are its components need no memory of their own.
         y = H if is_identity(products.out) else team.array("narrow", (products.out.shape[1], *H.shape[1:]), X.dtype)
@@ -125,6 +115,11 @@ class HiddenLayer:
         finish = partial(self._finish, products.out.astype(X.dtype), team=team)
         team.run([partial(finish, y[:, rows], H[:, rows]) for rows in row_blocks(len(X), _ROWS)])
         return Planes(support, x)
+
+    def _planes_of_weights(self, products: Scheme) -> FloatArray:
+        D, L, _ = self.weights.shape
+        image = scratch((products.right.shape[1], D, L), self.weights.dtype)
+        return planes(self.weights, products.right, out=image)
 
     def _finish(self, out: FloatArray, y: FloatArray, H: FloatArray, team: Team) -> None:
         """From planes to components, bias and activation."""

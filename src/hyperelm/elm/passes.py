@@ -2,12 +2,12 @@
 
 A first look, where it is needed, finds what must be known before the hidden layer is drawn: the norm of the inputs,
 the labels. Then every row block goes through the hidden layer and into an accumulator. The summaries of both merge, so
-that rows may lie anywhere.
+that rows may lie anywhere. A search goes through them once more, to leave out one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,10 +25,13 @@ from hyperelm.elm.layout import Layout
 from hyperelm.elm.rows import Block
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import as_long_as_safe
+from hyperelm.solvers.loo import left_out_residuals
+from hyperelm.solvers.spectrum import Spectrum
 from hyperelm.solvers.sums import chunk_rows
 from hyperelm.solvers.team import Team
 
 _NUMBERS = 2**20  # that are looked at together
+_SCRATCH = 2**22  # numbers in the residuals of rows left out
 
 Weights = FloatArray | None
 # From targets as the user gives them to the array that is packed, and the cost of an error on each row.
@@ -169,3 +172,41 @@ class Training:
     def __getstate__(self) -> dict[str, Any]:
         """Without the layer, which is as large as the weights."""
         return {name: value for name, value in self.__dict__.items() if name not in ("layer", "size")}
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The second pass over the rows: Σ w‖e‖² of the errors that each has when it is left out, for every ridge.
+
+    For every number of neurons there is a spectrum, a path of ridges, and the numbers of the hidden layer it keeps.
+    """
+
+    training: Training
+    spectra: Sequence[Spectrum]
+    paths: Sequence[NDArray[np.float64]]
+    kept: Sequence[NDArray[np.intp]]
+    name = "left out"
+
+    @property
+    def size(self) -> int:
+        output = self.training.output
+        ridges = max(len(path) for path in self.paths)
+        return max(16, min(self.training.size, _SCRATCH // (ridges * output.dim * max(output.features, output.dim))))
+
+    @property
+    def work(self) -> float:
+        return self.training.work
+
+    def begin(self) -> list[NDArray[np.float64]]:
+        return [np.zeros(len(path)) for path in self.paths]
+
+    def add(self, summary: list[NDArray[np.float64]], block: Block, team: Team) -> list[NDArray[np.float64]]:
+        dtype, output = self.spectra[0].state.dtype, self.training.output
+        H, _ = self.training.layer(self.training.input.pack(block.X, dtype), team)
+        t = output.pack(block.T, dtype)
+        w = np.ones(len(block)) if block.weight is None else block.weight
+        for total, spectrum, ridges, unknowns in zip(summary, self.spectra, self.paths, self.kept):
+            e = left_out_residuals(spectrum, ridges, H[:, unknowns], t, np.minimum(w, 1))
+            e = e.reshape(len(w), len(ridges), -1)[:, :, output.places].astype(np.float64, copy=False)
+            total += np.einsum("m,mrc,mrc->r", w, e, e)
+        return summary

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
-from hyperelm._arrays import moved, namespace
+from hyperelm._arrays import is_elsewhere, moved, namespace
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.rows import Array, Stored, is_stored
@@ -30,7 +33,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
         function of arrays; applied to each component.
     weight_scale : "auto", "paper" or float, default="auto"
         Standard deviation of the random weights. "auto" divides by the root mean square norm of the input rows, so
-        that results do not depend on the unit of the data; "paper" is 10/D for D inputs.
+        that results do not depend on the unit of the data; "0.1 auto" is a tenth of that; "paper" is 10/D for D inputs.
     bias : bool, default=True
         An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
     packing : {"full", "imaginary", "real"}, default="full"
@@ -114,14 +117,19 @@ class ELMRegressor(RegressorMixin, BaseELM):
         Y: FloatArray = namespace(X=X).reshape(self._outputs(X), self._output.shape(X.shape[0]))
         return Y
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², the mean over the columns or the components of y."""
+        Y = self.predict(X)
+        y, weight = (None if part is None else moved(part, Y) for part in (y, sample_weight))
+        xp = namespace(Y=Y)
+        flat = [xp.reshape(part, (part.shape[0], math.prod(part.shape[1:]))) for part in (y, Y)]
+        return float(r2_score(*flat, sample_weight=weight))
+
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         if is_stored(y) or (before is not None and isinstance(y, np.ndarray)):
             y = Stored(y, "y", before=before or 0)
         else:
-            y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=self)
-            y = moved(y, X)
+            y = moved(checked_target(self, y), X)
         self._check_components(y, "y")
         return y
 
@@ -129,3 +137,12 @@ class ELMRegressor(RegressorMixin, BaseELM):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def checked_target(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
+    """Numbers of any number of axes."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    y = check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
+    return y if is_elsewhere(y) else np.asarray(y)

@@ -7,6 +7,7 @@ whole before; rows from elsewhere are checked when they are read, and no more th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -58,6 +59,10 @@ class Stored:
 
     def __init__(self, array: Any, name: str, *, before: int = 0, labels: bool = False) -> None:
         self.shape: tuple[int, ...] = tuple(array.shape)
+        if any(math.isnan(length) for length in self.shape):
+            raise ValueError(
+                f"`{name}` must have a known shape, got {self.shape}. Use `hyperelm.dask` for such arrays."
+            )
         self.ndim = len(self.shape)
         self.dtype: np.dtype[Any] = array.dtype
         self._array, self._name, self._before = array, name, before
@@ -207,6 +212,10 @@ class Local:
             self._parts = chain([self.first], iterator)
 
     def fold(self, work: Pass[S], finish: Callable[[S], R]) -> R:
+        return finish(self._summary(work))
+
+    def _summary(self, work: Pass[S]) -> S:
+        """Of all rows; on return the memory that a team works in is free again."""
         summary = work.begin()
         rows = float("inf") if self._total is None else self._total
         # Other libraries than NumPy have threads of their own.
@@ -214,7 +223,7 @@ class Local:
         with team(rows * work.work) as crew, Progress(self._title, work.name, self._total) as progress:
             for part in self._parts:
                 summary = add_all(work, summary, part, crew, progress.advance)
-        return finish(summary)
+        return summary
 
 
 class Blocks:

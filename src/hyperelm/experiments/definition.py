@@ -120,13 +120,14 @@ def _change(settings: Settings, change: str) -> None:
         )
     default = settings[key]
     try:
-        settings[key] = _converted(_value(text), default)
+        settings[key] = _converted(as_toml(text), default)
     except TypeError:
         kinds = {list: "a list", float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
         raise ValueError(f"--set {key} must be {kinds[type(default)]} such as {default!r}, got {text!r}.") from None
 
 
-def _value(text: str) -> Any:
+def as_toml(text: str) -> Any:
+    """What a value on the command line means: itself where it is no TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -21,7 +21,7 @@ import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from hyperelm.experiments.definition import Experiment, Settings, names
+from hyperelm.experiments.definition import Experiment, Settings, as_toml, names
 from hyperelm.experiments.store import Store, StoreError
 
 FILE = "report.html"
@@ -193,7 +193,7 @@ def _is_tables(value: object) -> bool:
 
 def _toml(value: object, *, outermost: bool = False) -> str:
     """A setting as the TOML file and the command line have it."""
-    if isinstance(value, str) and outermost:
+    if isinstance(value, str) and outermost and as_toml(value) == value:
         return value
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"

@@ -1,63 +1,98 @@
-"""A series of positions from a CSV file: one row a position, one column a coordinate; the first row may have names."""
+"""Numbers from a CSV file: of a series, one row a position, one column a coordinate; the first row may have names."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import math
+from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+_SHOWN = 20  # names of columns in a message
+SERIES = "--set series"  # the option that names the file of a series
 
-def digest(path: str) -> str:
+
+def digest(path: str, option: str = SERIES) -> str:
     """What tells the content of a file from any other."""
-    return hashlib.sha256(_content(path)).hexdigest()
+    return hashlib.sha256(_content(path, option)).hexdigest()
+
+
+def read(path: str, expected: str) -> NDArray[np.float64]:
+    """The positions (n, columns) in a file with this digest."""
+    return read_columns(path, expected, SERIES)[1]
 
 
 @lru_cache(maxsize=2)
-def read(path: str, expected: str) -> NDArray[np.float64]:
-    """The positions (n, columns) in a file with this digest."""
-    content = _content(path)
+def read_columns(
+    path: str, expected: str, option: str, only: tuple[str, ...] | None = None
+) -> tuple[list[str], NDArray[np.float64]]:
+    """The names of the columns, or their numbers from 1 on, and their values (n, columns); `option` named the file.
+
+    With `only`, these columns in this order; the others may hold anything.
+    """
+    content = _content(path, option)
     if hashlib.sha256(content).hexdigest() != expected:
-        raise ValueError(f"--set series must not change while it is used, but {path} has.")
+        raise ValueError(f"{option} must not change while it is used, but {path} has.")
     try:
         lines = list(csv.reader(content.decode("utf-8-sig").splitlines()))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"--set series must be 'lorenz' or a readable CSV file, got {path!r}: {error}.") from None
+        raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error}.") from None
     while lines and not lines[-1]:
         lines.pop()
     header = bool(lines) and bool(lines[0]) and all(cell.strip() and _number(cell) is None for cell in lines[0])
-    rows = [_row(line, number, path) for number, line in enumerate(lines[header:], start=1 + header)]
+    rows = lines[header:]
     if not rows:
-        raise ValueError(f"--set series must have rows of numbers, but {path} has none.")
+        raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
     for number, row in enumerate(rows, start=1 + header):
-        if len(row) != len(rows[0]):
+        if len(row) != len(rows[0]) and row:
             raise ValueError(
-                f"--set series must have as many columns in every row, got {len(row)} instead of {len(rows[0])} in row "
+                f"{option} must have as many columns in every row, got {len(row)} instead of {len(rows[0])} in row "
                 f"{number} of {path}."
             )
-    return np.array(rows)
+    names = [cell.strip() for cell in lines[0]] if header else [str(n) for n in range(1, len(rows[0]) + 1)]
+    if len(names) != len(rows[0]):
+        raise ValueError(f"{option} must have as many names as columns, got {len(names)} for {len(rows[0])} in {path}.")
+    at = range(len(names)) if only is None else [place(name, names, path) for name in only]
+    values = [_row(row, at, number, path, option) for number, row in enumerate(rows, start=1 + header)]
+    return [names[n] for n in at], np.array(values)
 
 
-def _content(path: str) -> bytes:
+def place(name: str, names: list[str], path: str) -> int:
+    """Which column of a file is called `name`."""
+    if names.count(name) == 1:
+        return names.index(name)
+    if name in names:
+        raise ValueError(f"{path} has {names.count(name)} columns called {name!r}. Give them different names.")
+    near = get_close_matches(name, names, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    raise ValueError(f"{path} has no column {name!r}. {hint}It has {shown}.")
+
+
+def _wanted(option: str) -> str:
+    return "'lorenz' or a readable CSV file" if option == SERIES else "a readable CSV file"
+
+
+def _content(path: str, option: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise ValueError(
-            f"--set series must be 'lorenz' or a readable CSV file, got {path!r}: {error.strerror}."
-        ) from None
+        raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error.strerror}.") from None
 
 
-def _row(line: list[str], number: int, path: str) -> list[float]:
+def _row(line: list[str], at: Sequence[int], number: int, path: str, option: str) -> list[float]:
     values = []
-    for column, cell in enumerate(line or [""], start=1):
+    for n in at:
+        cell = line[n] if line else ""
         value = _number(cell)
         if value is None or not math.isfinite(value):
             raise ValueError(
-                f"--set series must hold numbers without gaps, got {cell!r} in row {number}, column {column} of {path}."
+                f"{option} must hold numbers without gaps, got {cell!r} in row {number}, column {n + 1} of {path}."
             )
         values.append(value)
     return values

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,8 @@ class Store:
         found = list(self._select("experiment"))
         if len(found) != 1:
             raise StoreError(_damaged(directory / FILE, "it does not say what it holds"))
-        self.name: str = found[0][0]
-        self.settings: Settings = json.loads(found[0][1])
+        self.name = str(found[0][0])
+        self.settings: Settings = self._object("experiment", found[0][1])
 
     # ------------------------------------------------------------------ opening
 
@@ -146,17 +147,35 @@ class Store:
         found = self._select(
             "runs", f"{where} order by part, variant, n_hidden, network, algebra", () if part is None else (part,)
         )
-        return [dict(zip(KEYS, keys)) | json.loads(fields) for *keys, fields in found]
+        return [dict(zip(KEYS, keys)) | self._object("runs", fields) for *keys, fields in found]
 
     def array(self, name: str) -> NDArray[Any] | None:
         found = next(self._select("arrays", "where name = ?", (name,)), None)
-        return None if found is None else np.load(io.BytesIO(found[1]), allow_pickle=False)
+        try:
+            return None if found is None else _from_bytes(found[1])
+        except Exception:  # content that is no array can be wrong in any way
+            raise StoreError(_damaged(self.directory / FILE, f"the array {name!r} is not as it was written")) from None
 
     def sessions(self) -> list[dict[str, Any]]:
         return [
-            {"started": started, "versions": json.loads(versions), "machine": json.loads(machine)}
+            {
+                "started": started,
+                "versions": self._object("sessions", versions),
+                "machine": self._object("sessions", machine),
+            }
             for started, versions, machine in self._select("sessions", "order by started")
         ]
+
+    def _object(self, table: str, text: Any) -> dict[str, Any]:
+        """What JSON in a row says, which is always an object."""
+        try:
+            value = json.loads(text)
+        except (ValueError, TypeError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            reason = f"a row of its table {table!r} is not as it was written"
+            raise StoreError(_damaged(self.directory / FILE, reason))
+        return value
 
     def _select(self, table: str, rest: str = "", arguments: Sequence[Any] = ()) -> Iterator[list[Any]]:
         """Rows as they were written."""
@@ -187,6 +206,9 @@ def _connection(path: Path) -> Iterator[sqlite3.Connection]:
     connection = _connect(path)
     connection.text_factory = lambda text: text.decode(errors="replace")  # what has changed, checksums tell
     try:
+        # Nothing that a schema could make SQLite do on its own: views, triggers, checks, generated columns.
+        if _schema(connection) not in ([], _schema_of_results()):
+            raise StoreError(_damaged(path, "it does not have the tables of one"))
         if connection.execute("pragma quick_check").fetchone() != ("ok",):
             raise StoreError(_damaged(path, "its pages do not fit together"))
         yield connection
@@ -201,6 +223,17 @@ def _connection(path: Path) -> Iterator[sqlite3.Connection]:
         raise StoreError(_damaged(path, error)) from None
     finally:
         connection.close()
+
+
+def _schema(connection: sqlite3.Connection) -> list[Any]:
+    return connection.execute("select type, name, tbl_name, sql from sqlite_master order by name").fetchall()
+
+
+@cache
+def _schema_of_results() -> list[Any]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        return _schema(connection)
 
 
 def _connect(path: Path, **options: Any) -> sqlite3.Connection:
@@ -233,6 +266,14 @@ def _to_bytes(array: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()
+
+
+def _from_bytes(content: bytes) -> NDArray[Any]:
+    """The inverse of `_to_bytes`, which unlike `np.load` takes no memory for what is not there."""
+    buffer = io.BytesIO(content)
+    np.lib.format.read_magic(buffer)
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(buffer)
+    return np.frombuffer(content, dtype, offset=buffer.tell()).reshape(shape, order="F" if by_columns else "C").copy()
 
 
 def _processor() -> str:

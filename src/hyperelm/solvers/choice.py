@@ -151,7 +151,8 @@ def check_ridge(ridge: Any) -> None:
 
 def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray, float]:
     namespace(A=A, B=B)
-    A, B = as_hypercomplex(A, algebra, "A", axes=2), as_hypercomplex(B, algebra, "B", axes=2)
+    A = as_hypercomplex(detached(A), algebra, "A", axes=2)
+    B = as_hypercomplex(detached(B), algebra, "B", axes=2)
     for name, array in (("A", A), ("B", B)):
         if array.ndim != 3:
             raise ValueError(
@@ -161,7 +162,6 @@ def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[Float
         raise ValueError(
             f"`B` must have as many rows as `A`, {A.shape[0]}, got {B.shape[0]} in shape {tuple(B.shape)}."
         )
-    A, B = detached(A), detached(B)
     square = check_finite(A, "A")
     check_finite(B, "B")
     dtype = np.result_type(numpy_dtype(A), numpy_dtype(B))

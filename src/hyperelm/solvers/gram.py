@@ -144,6 +144,14 @@ class Gram(Accumulator):
         ):
             mine += others
 
+    def restricted(self, rows: NDArray[np.intp]) -> Gram:
+        """What the accumulator of these rows of X alone would hold."""
+        part = Gram(self.algebra, len(rows), self.targets, self.dtype)
+        part._forms = self._summed_squares()[:, rows[:, None], rows]
+        part._coordinates = self._summed_crosses()[:, rows]
+        part.rows, part.weight, part.square = self.rows, self.weight, self.square
+        return part
+
     def problems(self) -> list[NormalEquations]:
         basis = block_basis(self.algebra)
         coordinates = self._summed_crosses()

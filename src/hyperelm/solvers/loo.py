@@ -1,9 +1,11 @@
-"""Exact leave-one-out residuals as a second pass over the rows.
+"""Exact leave-one-out residuals as a second pass over the rows, for all ridges at once.
 
 Leaving out sample m removes d rows of Φ_L(A). With S = Aᴴ(WA) + λ on the penalised unknowns, the residual that the
 sample would have had without itself follows from its leverage block, in every block of the algebra
 
     e₋ₘ = (1 - w_m B(a_m) S⁻¹ B(a_m)ᴴ)⁻¹ e_m.
+
+In the basis V of the singular vectors S is diagonal, so rows that are projected on it once serve every λ.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hyperelm._validation import FloatArray
-from hyperelm.products import block_basis, block_matrix, from_planes, gather, matmul, planes, put_coordinates
+from hyperelm.products import block_basis, block_matrix, from_planes, gather, planes, put_coordinates
 from hyperelm.solvers.accumulator import Accumulator, check_weight
+from hyperelm.solvers.problem import Array, Reduced, Spectral
 from hyperelm.solvers.solve import Solution
+from hyperelm.solvers.spectrum import Spectrum, default_rtol
 
 
 def leave_one_out(
@@ -32,32 +37,86 @@ def leave_one_out(
     `solution` and `free` are what `solve` gave and was given. The hidden layer H, (m, L, d), and the targets T,
     (m, N, d), may be any of the rows, with their weights; a row of leverage 1 has no such residual and gives NaN.
     """
-    algebra, basis = state.algebra, block_basis(state.algebra)
+    ridges = np.array([solution.ridge])
+    return left_out_residuals(Spectrum(state, free), ridges, H, T, sample_weight)[:, 0]
+
+
+def left_out_residuals(
+    spectrum: Spectrum,
+    ridges: NDArray[np.float64],
+    H: FloatArray,
+    T: FloatArray,
+    sample_weight: FloatArray | None = None,
+) -> FloatArray:
+    """The residuals of `leave_one_out` for every ridge, (m, ridges, N, d).
+
+    `sample_weight` is what is left out: all of a row's weight, or a part of it.
+    """
+    state, basis = spectrum.state, block_basis(spectrum.state.algebra)
     weight = check_weight(sample_weight, len(H), state.dtype)
+    shape = (len(H), len(ridges), state.targets, state.algebra.dim)
     if len(H) == 0:
-        return np.zeros((0, state.targets, algebra.dim), state.dtype)
-    entries = planes(H, basis.entries)
-    residuals = planes(matmul(H, solution.x, algebra) - T, basis.coordinates)
-    for n, (block, problem) in enumerate(zip(basis.blocks, state.problems())):
-        rows = state.unknowns_of(np.asarray(free, dtype=np.intp), problem)
-        root = problem.inverse_root(solution.ridge, rows)
-        A = block_matrix(entries[basis.entry_slices[n]], block) @ root
-        A = A.reshape(block.size, len(H), -1)
-        leverage = np.einsum("pmk,qmk->mpq", A, A.conj(), optimize=True)
-        if weight is not None:
-            leverage *= weight[:, None, None]
+        return np.zeros(shape, state.dtype)
+    entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
+    residuals = np.empty((state.algebra.dim, len(H), len(ridges) * state.targets), state.dtype)
+    seen = default_rtol(state) * spectrum.largest
+    for n, block in enumerate(basis.blocks):
         at = basis.coordinate_slices[n]
-        e = gather(residuals[at], block).reshape(block.size, len(H), -1).swapaxes(0, 1)
-        left_out = _solve_rows(np.eye(block.size) - leverage, e)
-        put_coordinates(left_out.swapaxes(0, 1).reshape(block.size * len(H), -1), residuals[at], block)
-    return from_planes(residuals, basis.coordinates)
+        A = block_matrix(entries[basis.entry_slices[n]], block)
+        t = gather(coordinates[at], block).reshape(block.size, len(H), block.copies, state.targets)
+        e, leverage = _residuals(A, t, spectrum.reduced[n], spectrum.parts[n], ridges, seen)
+        if weight is not None:
+            leverage *= weight
+        left_out = _solve_rows(np.eye(block.size)[:, :, None, None] - leverage, e)
+        # (n, ridges, copies, N, m) -> (n m, copies ridges N)
+        left_out = left_out.transpose(0, 4, 2, 1, 3).reshape(block.size * len(H), -1)
+        put_coordinates(left_out, residuals[at], block)
+    return from_planes(residuals, basis.coordinates).reshape(shape)
 
 
-def _solve_rows(matrices: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """Solve the small system of every row; NaN where its matrix is singular to rounding."""
-    eps = np.finfo(e.dtype).eps
-    singular = np.linalg.svd(matrices, compute_uv=False)[:, -1] <= 100 * eps
-    matrices = np.where(singular[:, None, None], np.eye(matrices.shape[-1]), matrices)
-    solved = np.linalg.solve(matrices, e)
-    solved[singular] = np.nan
-    return solved
+def _residuals(
+    A: Array, t: Array, reduced: Reduced, part: Spectral, ridges: NDArray[np.float64], seen: float
+) -> tuple[Array, Array]:
+    """Of the rows A, (n m, K), and their targets t, (n, m, copies, N), of one block: the residuals
+    (n, ridges, copies, N, m) and the leverage blocks (n, n, ridges, m)."""
+    n, m, copies, N = t.shape
+    rows, free, alone = reduced.project(A)
+    P = (rows @ part.V).reshape(n, m, -1)
+    free = free.reshape(n, m, -1)
+    sigma = np.asarray(part.sigma, np.float64)
+    below = sigma**2 + ridges[:, None]
+    inverse = np.divide(1, below, out=np.zeros(below.shape), where=(ridges[:, None] > 0) | (sigma > seen))
+    inverse = inverse.astype(sigma.dtype if np.isrealobj(A) else A.real.dtype, copy=False)
+    coefficients = (inverse * sigma.astype(inverse.dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
+    predicted = coefficients.reshape(-1, len(sigma)) @ P.reshape(n * m, -1).T
+    e = np.moveaxis(predicted.reshape(len(ridges), copies, N, n, m), 3, 0)
+    e = e - np.moveaxis(t - np.reshape(alone, t.shape if np.ndim(alone) else ()), 1, 3)[:, None]
+    leverage = np.empty((n, n, len(ridges), m), A.dtype)
+    for p in range(n):
+        for q in range(p + 1):
+            ends = np.einsum("mk,mk->m", free[p], free[q].conj())
+            leverage[p, q] = inverse @ (P[p] * P[q].conj()).T + ends
+            leverage[q, p] = leverage[p, q].conj()
+    return e, leverage
+
+
+def _solve_rows(matrices: Array, e: Array) -> Array:
+    """Solve the small system of every row, (n, n, ridges, m) and (n, ridges, copies, N, m); NaN where it is singular.
+
+    By elimination on all rows at once. The matrices are Hermitian and have no negative eigenvalues: no pivoting.
+    """
+    n = len(matrices)
+    singular = np.zeros(matrices.shape[2:], dtype=bool)
+    for p in range(n):
+        bad = matrices[p, p].real <= 100 * np.finfo(e.dtype).eps
+        singular |= bad
+        matrices[p, p][bad] = 1
+        for q in range(p + 1, n):
+            factor = matrices[q, p] / matrices[p, p]
+            matrices[q] -= factor * matrices[p]
+            e[q] -= factor[:, None, None] * e[p]
+    for p in reversed(range(n)):
+        for q in range(p + 1, n):
+            e[p] -= matrices[p, q][:, None, None] * e[q]
+        e[p] /= matrices[p, p][:, None, None]
+    return np.where(singular[:, None, None], np.nan, e)

@@ -40,16 +40,46 @@ class Problem(Protocol):
     def singular_values(self) -> NDArray[np.float64]: ...
     def spectral(self) -> Spectral: ...
     def without(self, free: NDArray[np.intp]) -> Reduced: ...
-    def inverse_root(self, ridge: float, free: NDArray[np.intp]) -> Array: ...
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """A problem from which free unknowns were projected out, the way back, and the part of ‖t‖² they explain."""
+    """A problem from which free unknowns were projected out, and the way back.
+
+    kept, free : which unknowns are penalised and which are not
+    of_rows, of_targets : the coefficients of the kept columns of A and of t on the free ones, (free, K) and (free, R)
+    root : W, (free, rank), with WWᴴ the pseudoinverse of the free columns' AᴴA
+    explained : the part of ‖t‖² that the free columns explain
+    """
 
     problem: Any
-    restore: Callable[[Array], Array]
+    kept: NDArray[np.intp]
+    free: NDArray[np.intp]
+    of_rows: Array
+    of_targets: Array
+    root: Array
     explained: float
+
+    @classmethod
+    def unchanged(cls, problem: Any) -> Reduced:
+        """A problem without free unknowns."""
+        nothing = np.zeros((0, 0))
+        return cls(problem, np.arange(problem.size), np.arange(0), nothing, nothing, nothing, 0.0)
+
+    def restore(self, x: Array) -> Array:
+        """All unknowns, in their order, from the penalised ones."""
+        if not len(self.free):
+            return x
+        whole = np.empty((len(self.kept) + len(self.free), x.shape[1]), dtype=x.dtype)
+        whole[self.kept], whole[self.free] = x, self.of_targets - self.of_rows @ x
+        return whole
+
+    def project(self, A: Array) -> tuple[Array, Array, Array | float]:
+        """Of rows of the whole problem: those of the reduced one, AW of the free unknowns, what these predict alone."""
+        if not len(self.free):
+            return A, A[:, :0], 0.0
+        free = A[:, self.free]
+        return A[:, self.kept] - free @ self.of_rows, free @ self.root, free @ self.of_targets
 
 
 @dataclass(frozen=True)
@@ -74,8 +104,9 @@ class Spectral:
         return np.asarray(np.sum(np.abs(self.z) ** 2, axis=1, dtype=np.float64))
 
     def shrinkage(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
-        """λ/(σ²+λ) for every ridge and singular value, (ridges, K)."""
-        return np.asarray(ridges[:, None] / (np.asarray(self.sigma, np.float64) ** 2 + ridges[:, None]))
+        """λ/(σ²+λ) for every ridge and singular value, (ridges, K); 1 where both are zero."""
+        below = np.asarray(self.sigma, np.float64) ** 2 + ridges[:, None]
+        return np.divide(ridges[:, None], below, out=np.ones(below.shape), where=below > 0)
 
 
 @dataclass(frozen=True)
@@ -112,9 +143,9 @@ class NormalEquations:
     def without(self, free: NDArray[np.intp]) -> Reduced:
         """The Schur complement on the penalised unknowns."""
         kept = np.setdiff1d(np.arange(self.size), free)
-        inverse = linalg.pinvh(self.gram[np.ix_(free, free)], check_finite=False)
+        root = self._inverse_root(free)
         coupling = self.gram[np.ix_(free, kept)]
-        weights = inverse @ coupling
+        weights = root @ (root.conj().T @ coupling)
         cross_free = self.cross[free]
         gram = self.gram[np.ix_(kept, kept)]
         before = gram.diagonal().real.copy()
@@ -124,18 +155,15 @@ class NormalEquations:
         cross = self.cross[kept]
         cross -= weights.conj().T @ cross_free
         cross[gone] = 0
+        inside = root.conj().T @ cross_free
+        explained = float(np.vdot(inside, inside).real)
+        problem = NormalEquations(gram, cross, self.multiplicity)
+        return Reduced(problem, kept, free, weights, root @ inside, root, explained)
 
-        def restore(x: Array) -> Array:
-            return _interleave(x, inverse @ cross_free - weights @ x, kept, free)
-
-        explained = float(np.vdot(cross_free, inverse @ cross_free).real)
-        return Reduced(NormalEquations(gram, cross, self.multiplicity), restore, explained)
-
-    def inverse_root(self, ridge: float, free: NDArray[np.intp]) -> Array:
-        """W with WWᴴ = (AᴴA + λD)⁻¹, D zero on the free unknowns; the pseudoinverse where that is singular."""
-        matrix = self.gram + np.diag(_penalties(self.size, ridge, free).astype(self.gram.dtype))
-        values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
-        seen = values > np.abs(values).max(initial=0) * self.size * np.finfo(values.dtype).eps
+    def _inverse_root(self, at: NDArray[np.intp]) -> Array:
+        """W with WWᴴ the pseudoinverse of AᴴA of these unknowns."""
+        values, vectors = linalg.eigh(self.gram[np.ix_(at, at)], check_finite=False)
+        seen = values > np.abs(values).max(initial=0) * len(at) * np.finfo(values.dtype).eps
         root: Array = vectors[:, seen] / np.sqrt(values[seen])
         return root
 
@@ -197,19 +225,10 @@ class Triangular:
         rank, r, rotated, qt = _rotated(self.R[:, free], self.R[:, kept], self.qt)
         rest = rotated[rank:]
         _clear_vanished(rest, np.linalg.norm(rest, axis=0), np.linalg.norm(rotated, axis=0))
-
-        def restore(x: Array) -> Array:
-            return _interleave(x, np.linalg.lstsq(r, qt[:rank] - rotated[:rank] @ x, rcond=None)[0], kept, free)
-
+        root = np.linalg.pinv(r) if rank else r.T
         explained = float(np.linalg.norm(qt[:rank]) ** 2)
-        return Reduced(Triangular(rest, qt[rank:], self.multiplicity), restore, explained)
-
-    def inverse_root(self, ridge: float, free: NDArray[np.intp]) -> Array:
-        penalties = np.diag(np.sqrt(_penalties(self.size, ridge, free))).astype(self.R.dtype)
-        _, sigma, vh = linalg.svd(np.concatenate([self.R, penalties]), full_matrices=False, check_finite=False)
-        seen = sigma > sigma.max(initial=0) * self.size * np.finfo(sigma.dtype).eps
-        root: Array = vh[seen].conj().T / sigma[seen]
-        return root
+        problem = Triangular(rest, qt[rank:], self.multiplicity)
+        return Reduced(problem, kept, free, root @ rotated[:rank], root @ qt[:rank], root, explained)
 
 
 def _rotated(free: Array, kept: Array, t: Array) -> tuple[int, Array, Array, Array]:
@@ -233,18 +252,6 @@ def _clear_vanished(matrix: Array, now: Array, before: Array) -> NDArray[np.bool
     gone = np.asarray(now <= len(matrix) * np.finfo(before.dtype).eps * before)
     matrix[:, gone] = 0
     return gone
-
-
-def _penalties(size: int, ridge: float, free: NDArray[np.intp]) -> NDArray[np.float64]:
-    penalties = np.full(size, float(ridge))
-    penalties[free] = 0
-    return penalties
-
-
-def _interleave(penalised: Array, free: Array, kept: NDArray[np.intp], at: NDArray[np.intp]) -> Array:
-    x = np.empty((len(kept) + len(at), penalised.shape[1]), dtype=penalised.dtype)
-    x[kept], x[at] = penalised, free
-    return x
 
 
 def lanczos(apply: Callable[[Array], Array], like: Array, steps: int = 16) -> float:

@@ -123,6 +123,15 @@ class QR(Accumulator):
         self._gathered()
         return self.__dict__
 
+    def restricted(self, rows: NDArray[np.intp]) -> QR:
+        """What the accumulator of these rows of X alone would hold, but for signs."""
+        part = QR(self.algebra, len(rows), self.targets, self.dtype)
+        for n, problem in enumerate(self.problems()):
+            part._fold(n, problem.R[:, self.unknowns_of(rows, problem)], problem.qt)
+        part.tail += self.tail
+        part.rows, part.weight, part.square = self.rows, self.weight, self.square
+        return part
+
     def problems(self) -> Sequence[Triangular]:
         blocks = block_basis(self.algebra).blocks
         return [Triangular(np.triu(R), qt, b.parts * b.copies) for b, (R, qt) in zip(blocks, self._gathered())]

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -24,6 +24,7 @@ from threadpoolctl import ThreadpoolController
 from hyperelm._memory import scratch
 
 Task = Callable[[], object]
+T = TypeVar("T")
 
 _WORTHWHILE = 3e8  # multiply-adds below which threads cost more than they bring
 
@@ -34,6 +35,7 @@ class Team:
     def __init__(self, pool: ThreadPoolExecutor | None = None, helpers: int = 1) -> None:
         self._pool, self._helpers = pool, helpers
         self._buffers: dict[tuple[Any, ...], NDArray[Any]] = {}
+        self._made: dict[Hashable, Any] = {}
 
     def run(self, tasks: Iterable[Task]) -> None:
         """Do all tasks, in any order: whoever is free takes the next."""
@@ -56,6 +58,13 @@ class Team:
         if buffer is None or buffer.size < size:
             buffer = self._buffers[key] = scratch((size,), dtype)
         return buffer[:size].reshape(shape)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made at the first call and kept as long as the team."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
 
 
 @contextmanager

@@ -1,0 +1,328 @@
+"""Do rows beyond memory cost what rows in memory cost, do workers add up, and what will it cost elsewhere?
+
+memory   8-bit RGB patches of 32 x 32 in a memory map, scaled block by block and auto-encoded with 450 neurons:
+         anonymous memory of the process, and time a row beside the fit of 10,000 rows in memory.
+cluster  the same fit by `hyperelm.dask` with one and with two workers of one thread.
+model    the cost model of docs/scale.md beside measurements at three sizes, and what it says of a billion rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from timing import best_times
+
+from hyperelm import ELMAutoencoder, ELMRegressor, algebras
+from hyperelm.bilinear import is_worth_searching, scheme
+from hyperelm.decomposition import decompose
+from hyperelm.solvers.forms import cost, gram_forms, gram_plan
+
+PIXELS, NEURONS = 1024, 450
+PARTS = ["memory", "cluster", "model"]
+BLOCK = 1000  # rows that the block iterator gives at a time
+AT_MOST = {"memory": 1.5e9, "time a row": 1.1, "2 workers": 1.6}
+NAMES = ["real", "R[-1,+1]", "quaternions"]
+SIZES = [(64, 100, 16), (256, 200, 256), (1024, 450, 1024)]  # D, L, N of the model's three measurements
+
+
+# ---------------------------------------------------------------------- larger than memory
+
+
+class Patches:
+    """Patches from a file of bytes as numbers with a zero real part, scaled to [-1, 1]; they can be read again."""
+
+    def __init__(self, path: Path, rows: int) -> None:
+        self.bytes = np.memmap(path, dtype=np.uint8, mode="r", shape=(rows, PIXELS, 3))
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for start in range(0, len(self.bytes), BLOCK):
+            colours = self.bytes[start : start + BLOCK]
+            block = np.zeros((len(colours), PIXELS, 4))
+            np.multiply(colours, 1 / 127.5, out=block[..., 1:])
+            block[..., 1:] -= 1
+            yield block
+
+
+def write_patches(path: Path, rows: int) -> None:
+    """Noise that is smooth enough to be like images, the same thousand patches in turn with a byte added."""
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(0, 255, (1000, 16, 16, 3)).repeat(2, axis=1).repeat(2, axis=2)
+    patches = (0.7 * noise + rng.uniform(0, 70, (1000, 32, 32, 3))).astype(np.uint8)
+    with path.open("wb") as file:
+        for start in range(0, rows, 1000):
+            file.write((patches + np.uint8(start // 1000 % 256)).reshape(1000, -1)[: rows - start].tobytes())
+
+
+def auto_encoder(name: str) -> ELMAutoencoder:
+    return ELMAutoencoder(name, NEURONS, bias=False, ridge=0.0, weight_scale="paper", random_state=0)
+
+
+class Sampler(threading.Thread):
+    """The most anonymous memory of this process, looked at twenty times a second."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak, self.done = 0, threading.Event()
+
+    def run(self) -> None:
+        while not self.done.wait(0.05):
+            lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+            self.peak = max(
+                self.peak, next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
+            )
+
+
+def timed(model: ELMAutoencoder, X: object) -> dict[str, float]:
+    """Seconds of a fit by the clock, and of the processor: those do not count when others have it."""
+    clock, processor = time.perf_counter(), time.process_time()
+    model.fit(X)
+    return {"clock": time.perf_counter() - clock, "processor": time.process_time() - processor}
+
+
+def measure_memory(name: str, path: Path, rows: int) -> None:
+    """In a process of its own, whose anonymous memory is all there is."""
+    sampler = Sampler()
+    sampler.start()
+    timed(auto_encoder(name), Patches(path, min(rows, 2 * BLOCK)))  # what is found once is not part of a fit
+    model = auto_encoder(name)
+    times = timed(model, Patches(path, rows))
+    sampler.done.set()
+    sampler.join()
+    print(json.dumps({**times, "peak": sampler.peak, "method": model._state.method}))
+
+
+def measure_in_memory(name: str, path: Path, rows: int, repeats: int) -> None:
+    X = np.concatenate(list(Patches(path, rows)))
+    times = [timed(auto_encoder(name), X) for _ in range(repeats + 1)][1:]
+    print(json.dumps({kind: min(one[kind] for one in times) for kind in times[0]}))
+
+
+def larger_than_memory(rows: int, names: list[str], repeats: int) -> dict[str, float]:
+    """Fits from the file; those in memory are measured before and after, for other work on the machine may change."""
+    found: dict[str, float] = {}
+    small = min(rows, 10_000)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "patches"
+        write_patches(path, rows)
+        print(f"{rows:,} patches in {path.stat().st_size / 1e9:.2f} GB", flush=True)
+        for name in names:
+            inside = ["--in-memory-of", name, "--rows", str(small), "--repeats", str(repeats), "--file", str(path)]
+            before = child(*inside)
+            whole = child("--memory-of", name, "--file", str(path), "--rows", str(rows))
+            after = child(*inside)
+            print(f"{name} by {whole['method']}")
+            verdict("  anonymous memory, GB", whole["peak"] / 1e9, AT_MOST["memory"] / 1e9, most=True)
+            found[f"{name} peak"] = whole["peak"]
+            for kind in ("clock", "processor"):
+                print(
+                    f"  {kind}: {small:,} rows in memory {before[kind]:.2f} s before and {after[kind]:.2f} s after, "
+                    f"all rows from the file {whole[kind]:.1f} s"
+                )
+                ratio = whole[kind] / rows / ((before[kind] + after[kind]) / 2 / small)
+                verdict(f"  time a row / in memory, {kind}", ratio, AT_MOST["time a row"], most=True)
+                found[f"{name} time a row, {kind}"] = ratio
+    return found
+
+
+def child(*arguments: str) -> dict[str, Any]:
+    """What this script prints in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def verdict(label: str, value: float, limit: float, *, most: bool) -> None:
+    fine = value <= limit if most else value >= limit
+    print(
+        f"{label:40}{value:8.3f}  {'at most' if most else 'at least'} {limit:.2f}  {'ok' if fine else 'MISSED'}",
+        flush=True,
+    )
+
+
+# ---------------------------------------------------------------------- a cluster
+
+
+def cluster(repeats: int) -> dict[str, float]:
+    """One and two workers take turns, on 48 partitions of 2,000 rows that they make themselves."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    import hyperelm.dask
+
+    X = da.random.default_rng(0).standard_normal((96_000, 256), chunks=(2000, 256))
+    fits = {}
+    options = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=1, **options) as one, LocalCluster(n_workers=2, **options) as two:
+        for workers, at in ((1, one), (2, two)):
+            client = Client(at, set_as_default=False)
+
+            def fit(client: Client = client) -> None:
+                with client.as_current():
+                    model = ELMRegressor(n_hidden=200, weight_scale=0.05, ridge=1.0, random_state=0)
+                    hyperelm.dask.fit(model, X, X[:, :64])
+
+            fits[str(workers)] = fit
+        times = best_times(fits, repeats)
+    speedup = times["1"] / times["2"]
+    print(f"96,000 rows of 64 quaternions, 200 neurons: 1 worker {times['1']:.2f} s, 2 workers {times['2']:.2f} s")
+    verdict("  2 workers / 1 worker, speed", speedup, AT_MOST["2 workers"], most=False)
+    return {"1 worker": times["1"], "2 workers": times["2"], "speedup": speedup}
+
+
+# ---------------------------------------------------------------------- the cost model of docs/scale.md
+
+
+class Cost(NamedTuple):
+    """Of one fit without bias.
+
+    row : floating-point operations in matrix products for a row
+    numbers : numbers of a row that are touched one by one, as in tanh
+    solution : operations at the end
+    state : bytes of a summary
+    """
+
+    row: float
+    numbers: int
+    solution: float
+    state: float
+
+    def seconds(self, rows: float, speed: float, touch: float) -> float:
+        """At so many operations a second, and seconds for a number."""
+        return (rows * self.row + self.solution) / speed + rows * self.numbers * touch
+
+
+def products(name: str, D: int, L: int, N: int) -> tuple[int, int, int]:
+    """p, g and q: real products of the hidden layer, of the Gram matrix (a symmetric one counts half), of HᵀT."""
+    algebra = algebras.get(name)
+    hidden = len(scheme(algebra, search=is_worth_searching(D, L)).terms) if is_worth_searching(D, L) else algebra.dim**2
+    gram = cost(gram_plan(algebra, search=is_worth_searching(L, L)).sums)
+    return hidden, gram, len(scheme(algebra, search=is_worth_searching(L, N)).terms)
+
+
+def touched(name: str, D: int, L: int, N: int) -> int:
+    """Numbers of the planes of x, h and t for a row, each formed once; none but h itself for real numbers."""
+    if algebras.get(name).dim == 1:
+        return D + L + N
+    p, _, q = products(name, D, L, N)
+    return p * (D + L) + q * (L + N)
+
+
+def gram_cost(name: str, D: int, L: int, N: int, itemsize: int = 8) -> Cost:
+    p, g, q = products(name, D, L, N)
+    algebra = algebras.get(name)
+    solution = 0.0
+    for block in decompose(algebra):
+        K, R = block.size * L, block.copies * N
+        solution += block.parts**2 * (K**3 / 3 + 2 * K**2 * R)
+    state = itemsize * (sum(len(block.forms) for block in gram_forms(algebra)) * L**2 + algebra.dim * L * N)
+    return Cost(2.0 * p * D * L + g * L**2 + 2 * q * L * N, touched(name, D, L, N), solution, state)
+
+
+def qr_cost(name: str, D: int, L: int, N: int, itemsize: int = 8) -> Cost:
+    p, _, _ = products(name, D, L, N)
+    numbers = touched(name, D, L, N)
+    row, solution, state = 2.0 * p * D * L, 0.0, 0.0
+    for block in decompose(algebras.get(name)):
+        K, R = block.size * L, block.copies * N
+        row += block.size * block.parts**2 * (2 * K**2 + 4 * K * R)
+        solution += block.parts**2 * (8 * K**3 + 2 * K**2 * R)
+        state += itemsize * block.parts * (K**2 + K * R)
+    return Cost(row, numbers, solution, state)
+
+
+def yardsticks(D: int, L: int) -> dict[str, Callable[[], object]]:
+    """Twenty products of the size of the hidden layer's, and tanh of as many numbers as its inputs."""
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((1000, D)), rng.standard_normal((D, L))
+    product, image = np.empty((1000, L)), np.empty_like(A)
+    return {
+        "product": lambda: [np.matmul(A, B, out=product) for _ in range(20)],
+        "tanh": lambda: [np.tanh(A, out=image) for _ in range(20)],
+    }
+
+
+def cost_model(repeats: int) -> dict[str, float]:
+    found: dict[str, float] = {}
+    with threadpool_limits(1):
+        print(f"{'':44}{'model, s':>10}{'here, s':>10}{'here / model':>14}")
+        for D, L, N in SIZES:
+            rows = int(np.clip(1e11 / gram_cost("quaternions", D, L, N).row, 2000, 20_000))
+            X = np.random.default_rng(0).standard_normal((rows, D, 4))
+            Y = np.random.default_rng(1).standard_normal((rows, N, 4))
+            scale = 0.5 / (4 * D) ** 0.5
+            jobs = yardsticks(D, L)
+            for name, solver in [*((name, "gram") for name in NAMES), *((name, "qr") for name in NAMES if L <= 200)]:
+                d = algebras.get(name).dim
+                model = ELMRegressor(name, L, bias=False, ridge=1.0, solver=solver, weight_scale=scale)
+                rows_of = np.ascontiguousarray(X[..., :d]), np.ascontiguousarray(Y[..., :d])
+                jobs[f"{name} {solver}"] = partial(model.fit, *rows_of)
+            times = best_times(jobs, repeats, time.process_time)
+            speed, touch = 20 * 2000 * D * L / times.pop("product"), times.pop("tanh") / (20 * 1000 * D)
+            print(f"one thread: {speed / 1e9:.1f} Gflop/s in matrix products, {touch * 1e9:.1f} ns for a number")
+            for label, seconds in times.items():
+                name, solver = label.split()
+                price = (gram_cost if solver == "gram" else qr_cost)(name, D, L, N)
+                expected = price.seconds(rows, speed, touch)
+                title = f"{label}, M={rows:,} D={D} L={L} N={N}"
+                print(f"{title:44}{expected:10.2f}{seconds:10.2f}{seconds / expected:14.2f}")
+                found[title] = seconds / expected
+    billion(speed, touch)
+    return found
+
+
+def billion(speed: float, touch: float, rows: float = 1e9, workers: int = 100, bandwidth: float = 1.25e9) -> None:
+    """The paper's auto-encoder on a billion patches: one thread a worker, 10 Gbit/s, partitions of 100,000 rows."""
+    print(f"\n{rows:,.0f} rows on {workers} workers of one thread, {speed / 1e9:.0f} Gflop/s and 10 Gbit/s each")
+    for name in NAMES:
+        d = algebras.get(name).dim
+        D, L = (PIXELS, NEURONS) if d > 1 else (3 * PIXELS, 600)
+        price, partitions = gram_cost(name, D, L, D), rows / 1e5
+        train = price._replace(solution=0.0).seconds(rows / workers, speed, touch)
+        # Every summary is sent once and each merged one again: 4/3 of them in a tree of four.
+        moved = 4 / 3 * partitions * price.state
+        print(
+            f"{name:12} training {train / 3600:6.1f} h, merging {moved / workers / bandwidth:5.1f} s "
+            f"({moved / 1e9:,.0f} GB), solution {price.solution / speed:5.1f} s, state {price.state / 1e6:.0f} MB"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="patches in the file")
+    parser.add_argument("--algebras", nargs="+", default=["R[-1,+1]", "quaternions"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    for hidden in ("--memory-of", "--in-memory-of", "--file"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.memory_of:
+        measure_memory(arguments.memory_of, Path(arguments.file), arguments.rows)
+    elif arguments.in_memory_of:
+        measure_in_memory(arguments.in_memory_of, Path(arguments.file), arguments.rows, arguments.repeats)
+    else:
+        found = {}
+        if "memory" in arguments.parts:
+            found |= larger_than_memory(arguments.rows, arguments.algebras, arguments.repeats)
+        if "cluster" in arguments.parts:
+            found |= cluster(arguments.repeats)
+        if "model" in arguments.parts:
+            found |= cost_model(arguments.repeats)
+        if arguments.json:
+            arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

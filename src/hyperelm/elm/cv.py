@@ -1,0 +1,370 @@
+"""Which algebra, weight scale, ridge and number of neurons: all of a grid, without refits.
+
+The score of a candidate is the mean squared error of rows that it has not seen: exactly, by leaving out one row after
+the other (`solvers.loo`, a second pass over the rows), or estimated by generalised cross-validation in the same pass
+(`solvers.spectrum`). Both give every ridge from one decomposition. The summary of the rows of a hidden layer contains
+that of its first neurons, so the rows go through the largest layer only. Hidden layers are random: every candidate is
+scored on several and the scores are averaged. Candidates within 1 % of the best count as equal, and the one with the
+fewest parameters is taken.
+"""
+
+from __future__ import annotations
+
+import numbers
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from hyperelm._arrays import to_numpy
+from hyperelm._validation import FloatArray
+from hyperelm.activations import Activation
+from hyperelm.algebra import Algebra
+from hyperelm.elm.base import RankDeficiencyWarning
+from hyperelm.elm.dispatch import accepted_dtypes
+from hyperelm.elm.drawing import Given, random_generator
+from hyperelm.elm.grid import Grid, check_whole
+from hyperelm.elm.layout import Layout
+from hyperelm.elm.passes import LeftOut
+from hyperelm.elm.regressor import ELMRegressor, checked_target
+from hyperelm.elm.rows import Block, Local, Rows, is_blocks
+from hyperelm.solvers import QR, Gram
+from hyperelm.solvers.spectrum import PER_DECADE, Spectrum
+from hyperelm.solvers.team import one_blas
+
+_TIE = 0.01
+_LOO_PER_DECADE = 3  # ridges of which "auto" takes leave-one-out residuals
+
+SCORINGS = ("loo", "gcv")
+
+
+class Curve(NamedTuple):
+    """The mean squared error of every ridge, and the smallest ridge and error that are more than rounding."""
+
+    ridges: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    floor: float
+    least: float
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a ridge lies below the floor, or an error is lost in rounding."""
+        return bool(self.ridges.min() < self.floor or self.errors.min() < self.least)
+
+    @property
+    def still_falls(self) -> bool:
+        """Whether the smallest ridge of a path is better than those a decade above it."""
+        return bool(self.errors[0] * (1 + _TIE) < self.errors[_LOO_PER_DECADE:].min(initial=np.inf))
+
+
+class ELMRegressorCV(RegressorMixin, BaseEstimator):
+    """Extreme learning machine for regression that chooses its algebra, size, weight scale and ridge.
+
+    Every combination of the values is scored by the mean squared error of rows left out, without refits, and the
+    best is fitted to all rows.
+
+    Parameters
+    ----------
+    algebra : "auto", algebra or list of algebras, default="auto"
+        "auto" takes the associative algebras of the catalogue with up to 4 components, or, for numbers
+        (n, features, d), all with d; only those that are nondegenerate.
+    n_hidden : "auto", int or list of int, default="auto"
+        "auto" takes 16, 32, 64 and 128 neurons, but not more than rows.
+    activation : str or callable, default="tanh"
+    weight_scale : "auto", float, str or list of them, default="auto"
+        What `ELMRegressor` takes. "auto" takes multiples of that of `ELMRegressor`, from 0.01 to 3; for that one
+        alone write ["auto"].
+    bias : bool, default=True
+    packing : {"full", "imaginary", "real"}, default="full"
+    direct_link : bool, default=False
+    ridge : "auto", float or list of float, default="auto"
+        "auto" looks at a path of ridges for every candidate and keeps the best.
+    scoring : {"loo", "gcv"}, default="loo"
+        Exact leave-one-out errors, or generalised cross-validation, which reads the rows once. The latter also counts
+        components of the output that no column fills.
+    n_draws : int, default=3
+        Random hidden layers of every candidate.
+    solver : {"auto", "gram", "qr", "svd"}, default="auto"
+        In the search "auto" is "gram", and "qr" where a ridge is too small for it; "svd" is "qr".
+    chunk_size : int, optional
+    random_state : int, RandomState instance or None, default=None
+        The model that is fitted in the end has the same.
+    verbose : int, default=0
+        1 shows progress.
+
+    Attributes
+    ----------
+    best_algebra_ : Algebra
+    best_n_hidden_, best_weight_scale_, best_ridge_ : int, float or str, float
+    best_estimator_ : ELMRegressor
+        Fitted to all rows.
+    best_score_ : float
+        Its mean squared error of rows left out, with a minus sign.
+    best_index_, best_params_ : int, dict
+    cv_results_ : dict of arrays
+        For every candidate "param_algebra", "param_n_hidden", "param_weight_scale", "param_ridge", "params",
+        "n_parameters", "draw0_test_score", …, "mean_test_score", "std_test_score" and "rank_test_score". Scores are
+        mean squared errors with a minus sign. With ridge="auto" only the best ridge of each path is listed.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from sklearn.preprocessing import scale
+    >>> from hyperelm import ELMRegressorCV
+    >>> X, Y = (scale(part) for part in load_linnerud(return_X_y=True))
+    >>> model = ELMRegressorCV(["real", "quaternions"], [2, 4, 8], packing="imaginary", random_state=0).fit(X, Y)
+    >>> model.best_algebra_.name, model.best_n_hidden_
+    ('real', 2)
+    >>> len(model.cv_results_["params"])
+    30
+    """
+
+    def __init__(
+        self,
+        algebra: Any = "auto",
+        n_hidden: Any = "auto",
+        *,
+        activation: str | Activation = "tanh",
+        weight_scale: Any = "auto",
+        bias: bool = True,
+        packing: str = "full",
+        direct_link: bool = False,
+        ridge: Any = "auto",
+        scoring: str = "loo",
+        n_draws: int = 3,
+        solver: str = "auto",
+        chunk_size: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.algebra = algebra
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.weight_scale = weight_scale
+        self.bias = bias
+        self.packing = packing
+        self.direct_link = direct_link
+        self.ridge = ridge
+        self.scoring = scoring
+        self.n_draws = n_draws
+        self.solver = solver
+        self.chunk_size = chunk_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressorCV:
+        """Score every candidate and fit the best; arguments as those of `ELMRegressor.fit`.
+
+        A sample weight is a number of samples: a row of weight 2 counts as two rows, of which one is left out.
+        """
+        source = self._source(X, y, sample_weight)
+        rows = source.first.block(slice(0, len(source.first)))
+        dims = [array.shape[2] for array in (rows.X, rows.T) if array.ndim == 3]
+        grid = Grid.of(self.algebra, self.weight_scale, self.n_hidden, self.ridge, rows=rows.count, dims=dims)
+        seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
+        rounding = (1e3 * float(np.finfo(ELMRegressor()._dtype(rows.X)).eps)) ** 2 * _mean_square(rows)
+        self._keep(self._search(grid, seeds.tolist(), source, rounding), rounding)
+        self.best_estimator_ = fit_chosen(self._network(**self.best_params_), X, y, sample_weight)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """The output of the best model, in the shape of the y that it was fitted to."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the best model, the mean over the columns or the components of y."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    # ------------------------------------------------------------------ candidates
+
+    def _source(self, X: Any, y: Any, sample_weight: Any) -> Local:
+        """All rows, in memory."""
+        if self.scoring not in SCORINGS:
+            raise ValueError(f"`scoring` must be one of {', '.join(map(repr, SCORINGS))}, got {self.scoring!r}.")
+        check_whole(self.n_draws, "n_draws")
+        if is_blocks(X):
+            raise ValueError(f"`X` must be an array of all rows, got {type(X).__name__}.")
+        # Candidates are compared in NumPy; the chosen model is fitted where the rows are.
+        X = to_numpy(validate_data(self, X, dtype=accepted_dtypes(X), allow_nd=True, ensure_min_samples=2))
+        y = to_numpy(checked_target(self, y))
+        check_consistent_length(X, y)
+        weight = None if sample_weight is None else _check_sample_weight(to_numpy(sample_weight), X, dtype=np.float64)
+        return Local([Rows(X, y, weight)], len(X), "")
+
+    def _network(
+        self, algebra: Any, n_hidden: int, weight_scale: Any, ridge: float = 0.0, **changes: Any
+    ) -> ELMRegressor:
+        shared = ("activation", "bias", "packing", "direct_link", "solver", "chunk_size", "random_state")
+        parameters = {name: getattr(self, name) for name in shared} | changes
+        return ELMRegressor(algebra, n_hidden, weight_scale=weight_scale, ridge=ridge, **parameters)
+
+    # ------------------------------------------------------------------ search
+
+    def _search(self, grid: Grid, seeds: Sequence[int], source: Local, rounding: float) -> Iterator[dict[str, Any]]:
+        """Every candidate with its errors, one of each random layer; differences up to `rounding` say nothing."""
+        pairs = list(product(grid.algebras, grid.scales))
+        for n, (algebra, scale) in enumerate(pairs, start=1):
+            networks = [self._drawn(algebra, max(grid.neurons), scale, seed, source) for seed in seeds]
+            for L, curves in zip(grid.neurons, zip(*self._curves(networks, grid, source))):
+                yield from _candidates(networks[0], L, curves, grid, rounding)
+            if self.verbose:
+                end = "\n" if n == len(pairs) else ""
+                print(f"\r{type(self).__name__}: {n} of {len(pairs)} layers", end=end, file=sys.stderr, flush=True)
+
+    def _drawn(self, algebra: Algebra, neurons: int, scale: Any, seed: int, source: Local) -> ELMRegressor:
+        """A network with its hidden layer."""
+        network, rows = self._network(algebra, neurons, scale, random_state=seed), source.first
+        network._check_parameters()
+        for array, name in ((rows.X, "X"), (rows.T, "y")):
+            network._check_components(array, name)
+        network._input, network._output = (Layout.of(array, algebra, self.packing) for array in (rows.X, rows.T))
+        encoder = network._draw(source, network._look(source), network._dtype(rows.X))
+        network.hidden_weights_ = encoder.weights
+        return network
+
+    def _curves(self, networks: Sequence[ELMRegressor], grid: Grid, source: Local) -> list[list[Curve]]:
+        """The errors of every ridge, for every network and the first of its neurons, as many as the grid says.
+
+        Normal equations show neither ridges nor errors below their rounding: where it comes to these, `qr` answers.
+        """
+        with one_blas():
+            for kind in {"auto": (Gram, QR), "gram": (Gram,)}.get(self.solver, (QR,)):
+                curves = [self._curves_of(kind, network, grid, source) for network in networks]
+                flat = [curve for of_network in curves for curve in of_network]
+                if not any(curve.is_cut_off or (grid.ridges is None and curve.still_falls) for curve in flat):
+                    break
+        return curves
+
+    def _curves_of(self, kind: type[Gram] | type[QR], network: ELMRegressor, grid: Grid, source: Local) -> list[Curve]:
+        training = network._training(kind, Given(network.hidden_weights_), None, None)
+        state = source.fold(training, _itself)
+        rest = np.arange(network.n_hidden, training.layer.width)
+        kept = [np.concatenate([np.arange(L), rest]) for L in grid.neurons]
+        spectra = [Spectrum(state.restricted(rows), [len(rows) - 1] if self.bias else []) for rows in kept]
+        paths = [grid.ridges if grid.ridges is not None else self._path(spectrum) for spectrum in spectra]
+        if self.scoring == "gcv":
+            errors = [state.algebra.dim * spectrum.gcv(ridges) for spectrum, ridges in zip(spectra, paths)]
+        else:
+            sums = source.fold(LeftOut(training, spectra, paths, kept), _itself)
+            errors = [np.where(np.isnan(total), np.inf, total / max(state.weight, 1e-300)) for total in sums]
+        floors = [s.floor * s.largest**2 for s in spectra]
+        columns = network._output.columns
+        # What normal equations leave of no error: 94 dB below the targets, 41 in single precision.
+        least = float(np.finfo(state.dtype).eps ** 0.6) * state.square / max(state.weight, 1) / columns
+        return [Curve(ridges, e / columns, floor, least) for ridges, e, floor in zip(paths, errors, floors)]
+
+    def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
+        if spectrum.largest == 0:  # a constant layer
+            return np.zeros(1)
+        path = spectrum.path(PER_DECADE if self.scoring == "gcv" else _LOO_PER_DECADE)
+        return path if isinstance(spectrum.state, Gram) else np.concatenate([[0.0], path])
+
+    # ------------------------------------------------------------------ results
+
+    def _keep(self, candidates: Iterable[dict[str, Any]], rounding: float) -> None:
+        """The table of all candidates, and the best of them."""
+        rows = list(candidates)
+        errors = np.stack([row["errors"] for row in rows])
+        mean = errors.mean(axis=1)
+        sizes = np.array([row["n_parameters"] for row in rows])
+        if not np.isfinite(mean).any():
+            raise ValueError(
+                "No candidate has an error on rows left out: all have as many unknowns as there are rows. Give fewer "
+                "neurons or a ridge > 0."
+            )
+        names = ("algebra", "n_hidden", "weight_scale", "ridge")
+        results: dict[str, Any] = {f"param_{name}": _column([row[name] for row in rows]) for name in names}
+        results["param_algebra"] = _column([row["algebra"].name or row["algebra"] for row in rows])
+        results["params"] = [{name: row[name] for name in names} for row in rows]
+        results["n_parameters"] = sizes
+        for n, of_draw in enumerate(errors.T):
+            results[f"draw{n}_test_score"] = -of_draw
+        with np.errstate(invalid="ignore"):  # infinite errors have no spread
+            results |= {"mean_test_score": -mean, "std_test_score": errors.std(axis=1)}
+        order = np.sort(mean)
+        results["rank_test_score"] = np.searchsorted(order, mean).astype(np.int32) + 1
+        self.cv_results_ = results
+        self.best_index_ = _most_parsimonious(mean, sizes, rounding)
+        self.best_params_ = results["params"][self.best_index_]
+        self.best_score_ = float(-mean[self.best_index_])
+        self.best_algebra_: Algebra = self.best_params_["algebra"]
+        self.best_n_hidden_: int = self.best_params_["n_hidden"]
+        self.best_weight_scale_: float | str = self.best_params_["weight_scale"]
+        self.best_ridge_: float = self.best_params_["ridge"]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def fit_chosen(model: ELMRegressor, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
+    """Fit what a search has chosen. Where no ridge is best, it has seen what the rank of the layer is worth."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankDeficiencyWarning)
+        return model.fit(X, y, sample_weight)
+
+
+def _itself(summary: Any) -> Any:
+    return summary
+
+
+def _mean_square(rows: Block) -> float:
+    """Σ w y² / (columns Σw)."""
+    squares = np.mean(np.asarray(rows.T, dtype=np.float64).reshape(len(rows), -1) ** 2, axis=1)
+    return float(np.average(squares, weights=rows.weight)) if rows.count > 0 else 0.0
+
+
+def _candidates(
+    network: ELMRegressor, L: int, curves: Sequence[Curve], grid: Grid, rounding: float
+) -> Iterator[dict[str, Any]]:
+    """The candidates with L neurons, one for every ridge or the best of the path, from the curves of all draws."""
+    D, _, d = network.hidden_weights_.shape
+    unknowns = L + network._layer().width - network.n_hidden
+    common = {
+        "algebra": network.algebra_,
+        "n_hidden": int(L),
+        "weight_scale": network.weight_scale,
+        "n_parameters": d * (D * L + unknowns * network._output.features),
+    }
+    ridges, errors = (np.stack([curve[part] for curve in curves]) for part in (0, 1))
+    if grid.ridges is not None:
+        yield from (common | {"ridge": float(ridge), "errors": e} for ridge, e in zip(grid.ridges, errors.T))
+        return
+    mean = errors.mean(axis=0)
+    best = int(np.flatnonzero(mean <= mean.min() + rounding)[-1])
+    # The ridges of a path follow the size of a layer, so their mean is the geometric one.
+    with np.errstate(divide="ignore"):
+        yield common | {"ridge": float(np.exp(np.log(ridges[:, best]).mean())), "errors": errors[:, best]}
+
+
+def _most_parsimonious(errors: NDArray[np.float64], sizes: NDArray[np.intp], rounding: float) -> int:
+    """The candidate with the fewest parameters among those as good as the best, and of these the best."""
+    ties = np.flatnonzero(errors <= errors.min() * (1 + _TIE) + rounding)
+    return int(min(ties, key=lambda n: (sizes[n], errors[n])))
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    """An array of numbers, or of objects where they are not all numbers."""
+    if all(isinstance(value, numbers.Number) for value in values):
+        return np.asarray(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column

@@ -1,0 +1,134 @@
+"""The runs of a search, summed up: tables, and classes of tables that are one algebra with its units renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from hyperelm.algebra import Algebra
+from hyperelm.experiments.comparison import Comparison, share_between
+from hyperelm.experiments.definition import Row
+from hyperelm.experiments.report import decibels
+from hyperelm.experiments.search_tasks import is_linear
+from hyperelm.experiments.statistics import by
+from hyperelm.experiments.store import Store
+from hyperelm.families import Copies, classes, known_names, members, returning_units
+
+Array = NDArray[np.float64]
+
+
+class Results:
+    """What the report and the command line say."""
+
+    def __init__(self, store: Store) -> None:
+        self.settings = store.settings
+        self.algebras = members(store.settings["family"], store.settings["dim"])
+        self.classes = classes(self.algebras)
+        self.class_of = {name: group for group in self.classes for name in group.members}
+        scores = _scores(store.rows())
+        self.tables, self.by_class = Comparison(scores), self._of_classes(scores)
+        runs = by(store.rows("reference"), "variant")
+        self._references = {str(v): float(np.mean([row["score"] for row in rows])) for (v,), rows in runs.items()}
+        self.reference = self._references[""]
+        # The classes at other weight scales.
+        runs = by(store.rows("scale"), "variant")
+        self.scales = {str(scale): self._of_classes(_scores(rows)) for (scale,), rows in runs.items()}
+        self.parameters = int(store.rows()[0]["parameters"])
+        self.reference_parameters = int(store.rows("reference")[0]["parameters"])
+
+    @property
+    def is_linear(self) -> bool:
+        return is_linear(self.settings)
+
+    @property
+    def is_imaginary(self) -> bool:
+        return bool(self.settings["packing"] == "imaginary")
+
+    def _of_classes(self, scores: dict[str, Array]) -> Comparison:
+        """Classes by number, each with the mean over its tables in every repetition."""
+        return Comparison({str(c.number): np.mean([scores[n] for n in c.members], axis=0) for c in self.classes})
+
+    def group(self, number: str) -> Copies:
+        return self.classes[int(number) - 1]
+
+    def known(self, names: Sequence[str]) -> list[str]:
+        """What the catalogue calls some tables."""
+        return [known for name in names for known in known_names(self.algebras[name])]
+
+    def label(self, name: str) -> str:
+        """A table with its names."""
+        known = [other for other in known_names(self.algebras[name]) if other != name]
+        return f"{name} ({', '.join(known)})" if known else name
+
+    def best_of(self, group: Copies) -> str:
+        return min(group.members, key=self.tables.order.index)
+
+    @cached_property
+    def share_between_classes(self) -> float:
+        means = {name: self.tables.value(name) for name in self.tables.order}
+        return share_between(means, [group.members for group in self.classes])
+
+    @cached_property
+    def partners(self) -> list[tuple[str, str]]:
+        """Pairs of tables that are equal in distribution on imaginary data: each is the other with x* for x."""
+        names = {algebra: name for name, algebra in self.algebras.items()}
+        found = ((name, names.get(conjugated(algebra))) for name, algebra in self.algebras.items())
+        return [(name, other) for name, other in found if other is not None and name < other]
+
+    def correlation(self, scale: str) -> float:
+        """The rank correlation of the classes' means with those at another weight scale."""
+        here, there = self.by_class, self.scales[scale]
+        return float(stats.spearmanr(*([ranking.value(n) for n in here.order] for ranking in (here, there)))[0])
+
+    @cached_property
+    def returning(self) -> dict[str, int]:
+        """The units with (xu)u = x(uu) of every class."""
+        return {str(c.number): returning_units(c.form) for c in self.classes}
+
+    @cached_property
+    def returning_correlation(self) -> float | None:
+        """The rank correlation of the classes' means with the number of such units; None where that tells nothing."""
+        if self.is_linear or len({*self.returning.values()}) == 1:
+            return None
+        order = self.by_class.order
+        found = stats.spearmanr([self.returning[n] for n in order], [self.by_class.value(n) for n in order])
+        return float(found[0])
+
+    def reference_at(self, scale: str) -> float:
+        """The mean score of the real networks at another weight scale."""
+        return self._references[scale]
+
+
+def conjugated(algebra: Algebra) -> Algebra:
+    """The table x ∘ y = (x* y*)*, with all units behind the first negated."""
+    signs = np.ones(algebra.dim)
+    signs[1:] = -1
+    return Algebra(algebra.table * signs[:, None, None] * signs[:, None] * signs)
+
+
+def _scores(rows: Sequence[Row]) -> dict[str, Array]:
+    """The scores of every table by the number of the network."""
+    return {
+        str(name): np.array([row["score"] for row in sorted(runs, key=lambda row: int(row["network"]))])
+        for (name,), runs in by(rows, "algebra").items()
+    }
+
+
+def outcome(directory: Path) -> list[str]:
+    """The first places, for the terminal."""
+    with Store.open(directory) as store:
+        results = Results(store)
+    tables = results.tables
+    lines = []
+    for place, name in enumerate(tables.order[:5], start=1):
+        first, last = tables.places(name)
+        held = f"place {first}" if first == last else f"places {first} to {last} of {len(tables.order)}"
+        structure = results.algebras[name].structure
+        score = decibels(tables.value(name)).replace("\u00a0", " ").replace("−", "-")
+        lines.append(f"{place}. {results.label(name)}, {structure}: {score}, {held}")
+    return lines

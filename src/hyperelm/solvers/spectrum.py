@@ -1,0 +1,100 @@
+"""All ridges from one decomposition: the weights and their score by generalised cross-validation.
+
+Of the real problem Φ_L(A) φ(X) ≈ φ(B), with n = d Σw rows and the hat matrix S_λ, generalised cross-validation
+minimises
+
+    GCV(λ) = n ‖(1 - S_λ) φ(B)‖² / (n - tr S_λ)²
+
+over a path of ridges. With the singular values of each block, from which the unpenalised unknowns were projected out,
+both curves, and X_λ, cost next to nothing for another λ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm._validation import FloatArray
+from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.problem import Problem, Reduced
+
+PER_DECADE = 10  # ridges that GCV looks at
+
+
+class Spectrum:
+    """The singular values of every block of the problem that `state` summarises.
+
+    Parameters
+    ----------
+    state : Accumulator
+    free : rows of X that no ridge penalises
+    problems : what `state.problems()` gives, where it is known already
+    """
+
+    def __init__(self, state: Accumulator, free: Sequence[int] = (), problems: Sequence[Problem] | None = None) -> None:
+        self.state = state
+        self.reduced = project_out(state, state.problems() if problems is None else problems, free)
+        self.parts = [part.problem.spectral() for part in self.reduced]
+        self.largest = max((float(part.sigma[0]) for part in self.parts if len(part.sigma)), default=0.0)
+
+    @property
+    def floor(self) -> float:
+        """The smallest ridge, relative to the largest eigenvalue, that rounding in the summary lets one see."""
+        return max(part.problem.floor for part in self.reduced)
+
+    def path(self, per_decade: int = PER_DECADE) -> NDArray[np.float64]:
+        """Ridges from above the floor to 100 times the largest eigenvalue, evenly on a logarithmic scale.
+
+        Relative to that eigenvalue they are powers of ten, so the paths of two spectra match from their ends down.
+        """
+        lowest = int(np.ceil(per_decade * np.log10(self.floor)))
+        return np.asarray(self.largest**2 * 10.0 ** (np.arange(lowest, 2 * per_decade + 1) / per_decade))
+
+    def gcv(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of ridges; infinite where as many unknowns as rows are left."""
+        state, dim = self.state, self.state.algebra.dim
+        rows = dim * state.weight
+        if state.tail is None:
+            seen = sum(part.explained for part in self.reduced) + sum(float(s.energies().sum()) for s in self.parts)
+            unexplained = max(state.square - seen, 0.0)
+        else:
+            unexplained = state.tail
+        rss = np.full(len(ridges), unexplained)
+        # n - tr S, the free unknowns included in dL; sums of λ/(σ²+λ) keep their digits where tr S is close to n.
+        left = np.full(len(ridges), float(rows - dim * state.unknowns))
+        for part in self.parts:
+            shrinkage = part.shrinkage(ridges)
+            rss += shrinkage**2 @ part.energies()
+            left += part.multiplicity * (shrinkage.sum(axis=1) + len(part.V) - len(part.sigma))
+        return np.divide(rows * rss, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
+
+    def best_by_gcv(self) -> float:
+        """The ridge on the path with the smallest score; the largest where none has one."""
+        if self.largest == 0:
+            return 0.0
+        per_decade = PER_DECADE
+        while len(ridges := self.path(per_decade)) < 50:  # in single precision rounding leaves few decades
+            per_decade += PER_DECADE
+        scores = self.gcv(ridges)
+        return float(ridges[int(np.argmin(scores))] if np.isfinite(scores).any() else ridges[-1])
+
+    def solution(self, ridge: float, rtol: float) -> FloatArray:
+        """X, (L, N, d), without the singular values up to this share of the largest."""
+        cutoff = rtol * self.largest
+        xs = [part.restore(spectral.solution(ridge, cutoff)) for part, spectral in zip(self.reduced, self.parts)]
+        return self.state.numbers(xs)
+
+
+def project_out(state: Accumulator, problems: Sequence[Problem], free: Sequence[int]) -> list[Reduced]:
+    """The problems without some rows of X."""
+    if len(free) == 0:
+        return [Reduced.unchanged(problem) for problem in problems]
+    rows = np.asarray(free, dtype=np.intp)
+    return [problem.without(state.unknowns_of(rows, problem)) for problem in problems]
+
+
+def default_rtol(state: Accumulator) -> float:
+    """Singular values below this share of the largest count as zero: eps times the larger side of the matrix."""
+    return float(np.finfo(state.dtype).eps * state.algebra.dim * max(state.rows, state.unknowns))

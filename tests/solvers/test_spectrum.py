@@ -1,0 +1,100 @@
+"""All ridges from one decomposition, against the hat matrix and against refits; some of the unknowns alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hyperelm import linalg
+from hyperelm.solvers import QR, Gram, solve
+from hyperelm.solvers.loo import left_out_residuals
+from hyperelm.solvers.spectrum import Spectrum
+
+kinds = pytest.mark.parametrize("kind", [Gram, QR])
+RIDGES = np.array([0.0, 0.01, 0.5, 20.0])
+
+
+def rows_of(algebra, M=14, L=3, N=2):
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((M, L, algebra.dim)), rng.standard_normal((M, N, algebra.dim))
+
+
+def accumulated(kind, algebra, H, T, weight=None):
+    state = kind(algebra, H.shape[1], T.shape[1])
+    state.update(H, T, weight)
+    return state
+
+
+def hat_matrix(P, ridge, free, d):
+    penalties = np.repeat(~np.isin(np.arange(P.shape[1] // d), free), d)  # Φ_L has the numbers of a row outermost
+    return P @ np.linalg.solve(P.T @ P + ridge * np.diag(penalties.astype(float)), P.T)
+
+
+@kinds
+@pytest.mark.parametrize("free", [(), (2,)])
+def test_gcv_of_every_ridge(algebra, kind, free):
+    H, T = rows_of(algebra)
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(H))
+    roots = np.sqrt(np.repeat(weight, algebra.dim))[:, None]
+    P, t = roots * linalg.left_matrix(H, algebra), roots * linalg.to_real(T)
+    n = algebra.dim * weight.sum()
+    scores = Spectrum(accumulated(kind, algebra, H, T, weight), free).gcv(RIDGES)
+    for ridge, score in zip(RIDGES, scores):
+        S = hat_matrix(P, ridge, free, algebra.dim)
+        expected = n * np.linalg.norm(t - S @ t) ** 2 / (n - np.trace(S)) ** 2
+        assert score == pytest.approx(expected, rel=1e-8)
+
+
+@kinds
+@pytest.mark.parametrize("free", [(), (2,)])
+def test_left_out_residuals_of_every_ridge(algebra, kind, free):
+    """The samples are left out in fact, and the rest is solved again."""
+    H, T = rows_of(algebra, M=9)
+    P, t, d = linalg.left_matrix(H, algebra), linalg.to_real(T), algebra.dim
+    residuals = left_out_residuals(Spectrum(accumulated(kind, algebra, H, T), free), RIDGES, H, T)
+    assert residuals.shape == (9, len(RIDGES), 2, d)
+    penalties = np.repeat(~np.isin(np.arange(3), free), d).astype(float)
+    for m in range(len(H)):
+        here = slice(m * d, (m + 1) * d)
+        A, b = np.delete(P, np.s_[here], axis=0), np.delete(t, np.s_[here], axis=0)
+        for n, ridge in enumerate(RIDGES):
+            x = np.linalg.solve(A.T @ A + ridge * np.diag(penalties), A.T @ b)
+            np.testing.assert_allclose(linalg.to_real(residuals[m : m + 1, n]), P[here] @ x - t[here], atol=1e-8)
+
+
+@kinds
+def test_a_part_of_a_weight_is_left_out(algebra, kind):
+    """Of a row with weight 3, one third leaves it with weight 2: the same as one of three equal rows."""
+    H, T = rows_of(algebra)
+    weight = np.ones(len(H))
+    weight[4] = 3
+    once = left_out_residuals(Spectrum(accumulated(kind, algebra, H, T, weight)), RIDGES, H, T, np.minimum(weight, 1))
+    again = [*range(len(H)), 4, 4]
+    repeated = Spectrum(accumulated(kind, algebra, H[again], T[again]))
+    thrice = left_out_residuals(repeated, RIDGES, H[again], T[again])
+    np.testing.assert_allclose(thrice[: len(H)], once, atol=1e-9)
+
+
+@kinds
+def test_restricted_to_some_unknowns(algebra, kind):
+    H, T = rows_of(algebra, L=4)
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(H))
+    rows = np.array([0, 1, 3])
+    part = accumulated(kind, algebra, H, T, weight).restricted(rows)
+    whole = accumulated(kind, algebra, H[:, rows], T, weight)
+    assert (part.unknowns, part.rows, part.weight, part.square) == (3, whole.rows, whole.weight, whole.square)
+    for ridge in (0.0, 0.3):
+        np.testing.assert_allclose(solve(part, ridge, free=[2]).x, solve(whole, ridge, free=[2]).x, atol=1e-9)
+    np.testing.assert_allclose(Spectrum(part, [2]).gcv(RIDGES), Spectrum(whole, [2]).gcv(RIDGES), rtol=1e-8)
+    part.update(H[:5, rows], T[:5])
+    whole.update(H[:5, rows], T[:5])
+    np.testing.assert_allclose(solve(part, 0.3).x, solve(whole, 0.3).x, atol=1e-9)
+
+
+@kinds
+def test_the_path_covers_what_can_be_seen(kind, algebra):
+    spectrum = Spectrum(accumulated(kind, algebra, *rows_of(algebra)))
+    path = spectrum.path(3)
+    assert path[-1] == pytest.approx(100 * spectrum.largest**2)
+    assert spectrum.floor * spectrum.largest**2 <= path[0] <= 3 * spectrum.floor * spectrum.largest**2
+    np.testing.assert_allclose(path[1:] / path[:-1], 10 ** (1 / 3))

@@ -1,0 +1,18 @@
+"""Some mutated files of every kind; `make fuzz` reads many more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "tools" / "fuzz.py"
+
+
+@pytest.mark.parametrize("kind", ["model", "series", "settings", "cifar", "results"])
+def test_mutated_files(kind):
+    done = subprocess.run([sys.executable, SCRIPT, kind, "--count", "150"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{kind}: 150 cases" in done.stdout
