@@ -14,8 +14,9 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, load, save, to_onnx
+from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV, load, save, to_onnx
 from hyperelm._arrays import to_numpy
+from hyperelm.elm.table import TableRegressor
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'hyperelm[test]'")
 
@@ -211,6 +212,19 @@ def test_rows_elsewhere_than_the_weights_are_refused(estimator):
     if estimator is ELMAutoencoder:
         with pytest.raises(ValueError, match=r"ELMAutoencoder.inverse_transform\(\) must use the same namespace"):
             there.inverse_transform(here.transform(X))
+
+
+def test_the_model_that_a_search_chooses_lives_where_the_rows_do():
+    search = ELMRegressorCV(["real", "klein4"], [3, 5], random_state=0)
+    here, there = clone(search).fit(X, Y, WEIGHT), search.fit(tensor(X), tensor(Y), tensor(WEIGHT))
+    assert there.best_params_ == here.best_params_
+    assert isinstance(there.predict(tensor(X)), torch.Tensor)
+    assert_allclose(to_numpy(there.predict(tensor(X))), here.predict(X), atol=1e-8)
+
+
+def test_tables_with_units_are_numpy():
+    here, there = (TableRegressor("klein4", 5, random_state=0).fit(*rows) for rows in ((X, Y), (tensor(X), tensor(Y))))
+    assert_array_equal(there.predict(X), here.predict(X))
 
 
 def test_gradients():

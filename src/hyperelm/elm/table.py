@@ -24,8 +24,8 @@ from hyperelm.elm.rows import Rows, Stored
 class TableRegressor(ELMRegressor):
     """`ELMRegressor` for tables (n, columns) in any units: what `hyperelm fit` saves.
 
-    Parameters are those of `ELMRegressor`. The first rows that it sees fix the scales. Rows of other array libraries are
-    copied to NumPy.
+    Parameters are those of `ELMRegressor`. The first rows that it sees fix the scales. Rows of other array libraries
+    are copied to NumPy.
 
     Attributes
     ----------
