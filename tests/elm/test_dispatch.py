@@ -227,15 +227,12 @@ def test_tables_with_units_are_numpy():
     assert_array_equal(there.predict(X), here.predict(X))
 
 
-def test_gradients():
-    """They flow through predictions; training keeps no record of its rows for them."""
-    rows = tensor(X).requires_grad_()
-    model = ELMRegressor("quaternions", 5, direct_link=True, random_state=0).fit(rows, tensor(Y))
+def test_no_record_for_gradients_is_kept():
+    """It would keep all rows in memory."""
+    rows, targets = tensor(X).requires_grad_(), tensor(Y).requires_grad_()
+    model = ELMRegressor("quaternions", 5, random_state=0).fit(rows, targets)
     assert not model.output_weights_.requires_grad
-    model.predict(rows).sum().backward()
-    step = 1e-6 * np.eye(120, 10)
-    ahead, behind = (to_numpy(model.predict(tensor(X + sign * step))).sum() for sign in (1, -1))
-    assert float(rows.grad.diagonal().sum()) == pytest.approx((ahead - behind) / 2e-6, rel=1e-6)
+    assert not model.predict(rows).requires_grad
 
 
 def test_an_activation_must_stay_with_its_argument():

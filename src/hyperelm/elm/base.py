@@ -24,7 +24,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hyperelm import activations, algebras
-from hyperelm._arrays import is_elsewhere, numpy_dtype, to_numpy
+from hyperelm._arrays import detached, is_elsewhere, numpy_dtype, to_numpy
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside
@@ -150,7 +150,7 @@ class BaseELM(Prediction, BaseEstimator):
         else:
             if not reset and (isinstance(X, np.ndarray) or is_dispatched(X)):
                 self._check_axes(X)
-            X = validate_data(self, X, reset=reset, dtype=accepted_dtypes(X), allow_nd=True)
+            X = validate_data(self, detached(X), reset=reset, dtype=accepted_dtypes(X), allow_nd=True)
         if not reset:
             self._check_axes(X)
         self._check_components(X, "X")

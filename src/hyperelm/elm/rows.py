@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from hyperelm._arrays import detached, is_elsewhere, row_block
+from hyperelm._arrays import is_elsewhere, row_block
 from hyperelm.elm.progress import Progress
 from hyperelm.solvers.accumulator import check_finite
 from hyperelm.solvers.sums import row_blocks
@@ -104,8 +104,7 @@ class Rows:
     """
 
     def __init__(self, X: Array, T: Array, weight: Array | None) -> None:
-        self.X, self.weight = detached(X), weight
-        self.T = self.X if T is X else detached(T)
+        self.X, self.T, self.weight = X, T, weight
 
     def __len__(self) -> int:
         return self.X.shape[0]
