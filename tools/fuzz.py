@@ -391,7 +391,8 @@ class Watch:
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.events is not None and FORBIDDEN.fullmatch(event):
             reads = event == "open" and (arguments[1] is None or not set(str(arguments[1])) & set("wax+"))
-            if not reads:
+            decodes = event == "import" and str(arguments[0]).startswith("encodings.")
+            if not reads and not decodes:
                 self.events.append(f"{event} {arguments!r}"[:200])
 
     def _hang(self, *_: Any) -> None:
