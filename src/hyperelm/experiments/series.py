@@ -56,6 +56,8 @@ def read_columns(
                 )
             at = range(width) if only is None else [place(name, names, path) for name in only]
         if len(line) != width:
+            if only is None:  # a cell that is no number says more, such as one with other separators
+                _row(line, range(len(line)), number, path, option)
             raise ValueError(
                 f"{option} must have as many columns in every row, got {len(line)} instead of {width} in row "
                 f"{number} of {path}."
