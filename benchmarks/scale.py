@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -155,30 +156,41 @@ def verdict(label: str, value: float, limit: float, *, most: bool) -> None:
 
 
 def cluster(repeats: int) -> dict[str, float]:
-    """One and two workers take turns, on 48 partitions of 2,000 rows that they make themselves."""
+    """One and two workers take turns, on 48 partitions of 2,000 rows that they make themselves.
+
+    By the clock, and by the processors: of this process, which is also the scheduler, and of the busier worker.
+    """
     import dask.array as da
     from distributed import Client, LocalCluster
 
     import hyperelm.dask
 
     X = da.random.default_rng(0).standard_normal((96_000, 256), chunks=(2000, 256))
-    fits = {}
     options = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(n_workers=1, **options) as one, LocalCluster(n_workers=2, **options) as two:
-        for workers, at in ((1, one), (2, two)):
-            client = Client(at, set_as_default=False)
-
-            def fit(client: Client = client) -> None:
+    best = {(kind, workers): float("inf") for kind in ("clock", "processor") for workers in (1, 2)}
+    with ExitStack() as stack:
+        clients = {}
+        for workers in (1, 2):
+            at = stack.enter_context(LocalCluster(n_workers=workers, **options))
+            clients[workers] = stack.enter_context(Client(at, set_as_default=False))
+        for _ in range(repeats + 1):  # the first to warm up
+            for workers, client in clients.items():
+                model = ELMRegressor(n_hidden=200, weight_scale=0.05, ridge=1.0, random_state=0)
+                before, mine, start = client.run(time.process_time), time.process_time(), time.perf_counter()
                 with client.as_current():
-                    model = ELMRegressor(n_hidden=200, weight_scale=0.05, ridge=1.0, random_state=0)
                     hyperelm.dask.fit(model, X, X[:, :64])
-
-            fits[str(workers)] = fit
-        times = best_times(fits, repeats)
-    speedup = times["1"] / times["2"]
-    print(f"96,000 rows of 64 quaternions, 200 neurons: 1 worker {times['1']:.2f} s, 2 workers {times['2']:.2f} s")
-    verdict("  2 workers / 1 worker, speed", speedup, AT_MOST["2 workers"], most=False)
-    return {"1 worker": times["1"], "2 workers": times["2"], "speedup": speedup}
+                clock, mine = time.perf_counter() - start, time.process_time() - mine
+                after = client.run(time.process_time)
+                busiest = max(after[worker] - before[worker] for worker in after)
+                for kind, seconds in (("clock", clock), ("processor", mine + busiest)):
+                    best[kind, workers] = min(best[kind, workers], seconds)
+    print("96,000 rows of 64 quaternions, 200 neurons")
+    found = {}
+    for kind in ("clock", "processor"):
+        found[f"{kind} speedup"] = best[kind, 1] / best[kind, 2]
+        print(f"  {kind}: 1 worker {best[kind, 1]:.2f} s, 2 workers {best[kind, 2]:.2f} s")
+        verdict(f"  2 workers / 1 worker, {kind}", found[f"{kind} speedup"], AT_MOST["2 workers"], most=False)
+    return found
 
 
 # ---------------------------------------------------------------------- the cost model of docs/scale.md

@@ -30,7 +30,7 @@ from hyperelm.datasets import lorenz, sample_patches, sliding_windows
 Array = NDArray[np.float64]
 DRAWS = 2
 LAYERS = range(100, 120)  # that measure a choice
-FASTER, WORSE = 10.0, 0.02  # what is asked for
+FASTER, WORSE = 10.0, 2.0  # what is asked for: times, and per cent
 
 
 def data_sets() -> Iterator[tuple[str, str, list[Array]]]:
@@ -110,9 +110,11 @@ def main() -> None:
                 results[f"{name}, {kind}"] = row | {key: getattr(v, "name", v) for key, v in params.items()}
                 choice = ", ".join(str(results[f"{name}, {kind}"][key]) for key in grid())
                 print(f"{name:10}{kind:>8}{ratio:14.1f}{errors[kind]:10.4f}{100 * excess:+18.1f} %  {choice}")
-    ours = [row for kind, row in results.items() if not kind.endswith("grid")]
-    print(f"speed: at least {min(row['times_faster'] for row in ours):.1f} times (at least {FASTER:.0f})")
-    print(f"error: at most {100 * max(row['excess'] for row in ours):+.1f} % (at most {100 * WORSE:+.0f} %)")
+    for kind in ("loo", "gcv"):
+        rows = [row for name, row in results.items() if name.endswith(kind)]
+        faster, worse = min(row["times_faster"] for row in rows), 100 * max(row["excess"] for row in rows)
+        print(f"{kind}: at least {faster:.1f} times faster (limit {FASTER:.0f})")
+        print(f"{kind}: error at most {worse:+.1f} % above (limit {WORSE:+.0f} %)")
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import settings
 
 from hyperelm import Algebra, algebras
 
 pytest_plugins = ["browser"]
+LIBRARIES = ["numpy", "torch", "array_api_strict"]
 
 # Derandomised, so that a run on one machine says the same on another; no deadline on shared machines.
 settings.register_profile("hyperelm", deadline=None, derandomize=True, max_examples=25)
@@ -16,3 +21,14 @@ settings.load_profile("hyperelm")
 def algebra(request: pytest.FixtureRequest) -> Algebra:
     """Every algebra of the catalogue in turn."""
     return algebras.get(request.param)
+
+
+@pytest.fixture(scope="module", params=LIBRARIES)
+def library(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+    """From what NumPy takes to an array of a library, on a device that NumPy cannot look into where it has one."""
+    name = request.param
+    if name == "numpy":
+        return np.asarray
+    xp = pytest.importorskip(name, reason=f"{name} is not installed: pip install 'hyperelm[test]'")
+    device = xp.Device("device1") if name == "array_api_strict" else None
+    return lambda array: xp.asarray(np.array(array), device=device)

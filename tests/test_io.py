@@ -70,7 +70,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", [ELMRegressor, ELMClassifier, ELMAutoencoder])
+@pytest.mark.parametrize("kind", io.CLASSES.values())
 def test_every_estimator_algebra_and_type(kind, dtype, algebra, path):
     X = rows(dtype=dtype)
     model = fitted(kind, X, algebra=algebra.name)

@@ -12,6 +12,7 @@ import pytest
 
 from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, algebras, to_onnx
 from hyperelm.activations import ACTIVATIONS
+from hyperelm.elm.table import TableRegressor
 from hyperelm.onnx import ACTIVATIONS as NODES
 
 ALGEBRAS = ["real", "complex", "dual", "quaternions", "R[-1,+1]", "tessarines", "klein4", "paper-Cl(1,1)", "octonions"]
@@ -54,6 +55,8 @@ def test_every_estimator(name, dtype):
     single = X.astype(np.float32)
     model = ELMRegressor(**parameters).fit(X, np.sin(X[:, :3]))
     close(run(model, single)["prediction"], model.predict(X))
+    table = TableRegressor(direct_link=True, **parameters).fit(10 * X + 3, np.sin(X[:, :3]))
+    close(run(table, 10 * single + 3)["prediction"], table.predict(10 * X + 3))
     classifier = ELMClassifier(**parameters).fit(X, labels)
     results = run(classifier, single)
     assert np.mean(results["label"] == classifier.predict(X)) > 0.99

@@ -24,6 +24,7 @@ PUBLIC = {
 # Each part may import those before it.
 ORDER = [
     *(
+        "_arrays",
         "_container",
         "_files",
         "_memory",
@@ -66,6 +67,8 @@ RESERVED = {
     "distributed": ["dask"],
     "typer": ["cli"],
     "rich": ["cli", "experiments"],
+    "torch": [],
+    "array_api_compat": ["_arrays"],
 }
 
 

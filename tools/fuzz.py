@@ -37,6 +37,7 @@ import safetensors.numpy
 
 from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, _container, experiments, load, save
 from hyperelm.datasets import load_cifar10
+from hyperelm.elm.table import TableRegressor
 from hyperelm.experiments import Store, StoreError, Unit
 from hyperelm.experiments.definition import Experiment, Result
 from hyperelm.experiments.store import _checksum
@@ -163,10 +164,11 @@ def sound_models(folder: Path) -> list[bytes]:
     models = [
         ELMRegressor(mine, direct_link=True, packing="imaginary", **shared).fit(X, X[:, :2]),
         ELMRegressor("complex", bias=False, **shared).fit(X.reshape(30, 3, 2), X[:, 0]),
+        TableRegressor("complex", **shared).fit(1000 * X, X[:, :1]),
         ELMClassifier("quaternions", solver="qr", class_weight={"yes": 2.0, "no": 1, "perhaps": 1}, **shared),
         ELMAutoencoder("klein4", encoder="orthogonal", **shared).fit(X.astype(np.float32)),
     ]
-    models[2].fit(X, labels)
+    models[3].fit(X, labels)
     models[0].feature_names_in_ = np.array(list("abcdef"), dtype=object)
     contents = []
     for model in models:
@@ -391,7 +393,8 @@ class Watch:
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.events is not None and FORBIDDEN.fullmatch(event):
             reads = event == "open" and (arguments[1] is None or not set(str(arguments[1])) & set("wax+"))
-            if not reads:
+            decodes = event == "import" and str(arguments[0]).startswith("encodings.")
+            if not reads and not decodes:
                 self.events.append(f"{event} {arguments!r}"[:200])
 
     def _hang(self, *_: Any) -> None:

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._arrays import is_elsewhere, namespace
+
 FloatArray = NDArray[np.floating[Any]]
 
 
@@ -20,18 +22,31 @@ class HasDimension(Protocol):
 
 
 def as_real(array: Any, name: str) -> FloatArray:
-    """`array` as float32 or float64, without a copy where it already is one of them."""
+    """`array` as float32 or float64, without a copy where it already is one of them, and of the library it is of."""
+    if is_elsewhere(array):
+        return _as_real_elsewhere(array, name)
     array = np.asarray(array)
     if array.dtype.kind == "c":
-        raise TypeError(
-            f"`{name}` must be real, got dtype {array.dtype}. "
-            "Put the components of a number on the last axis: np.stack([z.real, z.imag], axis=-1)."
-        )
+        raise _complex(array, name)
     if array.dtype in (np.float32, np.float64):
         return array
     if array.dtype.kind not in "biuf":
         raise TypeError(f"`{name}` must be an array of real numbers, got dtype {array.dtype}.")
     return array.astype(np.float64)
+
+
+def _as_real_elsewhere(array: Any, name: str) -> Any:
+    xp = namespace(array=array)
+    if xp.isdtype(array.dtype, "complex floating"):
+        raise _complex(array, name)
+    return array if array.dtype in (xp.float32, xp.float64) else xp.astype(array, xp.float64)
+
+
+def _complex(array: Any, name: str) -> TypeError:
+    return TypeError(
+        f"`{name}` must be real, got dtype {array.dtype}. "
+        "Put the components of a number on the last axis: np.stack([z.real, z.imag], axis=-1)."
+    )
 
 
 def as_hypercomplex(array: Any, algebra: HasDimension, name: str, axes: int = 0) -> FloatArray:
@@ -41,11 +56,11 @@ def as_hypercomplex(array: Any, algebra: HasDimension, name: str, axes: int = 0)
     label = f"{algebra.dim} ({algebra.name})" if algebra.name else str(algebra.dim)
     if array.ndim == 0 or array.shape[-1] != algebra.dim:
         raise ValueError(
-            f"`{name}` must have a last axis of length {label}, got shape {array.shape}. "
+            f"`{name}` must have a last axis of length {label}, got shape {tuple(array.shape)}. "
             "The last axis holds the components of each number."
         )
     if array.ndim < axes + 1:
         raise ValueError(
-            f"`{name}` must have at least {axes + 1} axes, {wanted}{algebra.dim}), got shape {array.shape}."
+            f"`{name}` must have at least {axes + 1} axes, {wanted}{algebra.dim}), got shape {tuple(array.shape)}."
         )
     return array

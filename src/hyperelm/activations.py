@@ -1,6 +1,7 @@
 """Split activations: a real function f applied to each component, f(x) = f(x₀) + f(x₁)i₁ + … (equation 26).
 
-The built-in ones work in place on the array they are given, which they also return.
+The built-in ones work in place on the NumPy array they are given, which they also return; `apply` takes their formula
+for arrays of other libraries.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from hyperelm._arrays import are_together, as_precision, namespace, numpy_dtype
 from hyperelm._validation import FloatArray
 
 Activation = Callable[[Any], Any]
@@ -77,6 +79,19 @@ ACTIVATIONS: dict[str, Activation] = {
     for function in (tanh, sigmoid, relu, leaky_relu, sine, gaussian, identity, hard_tanh, softsign)
 }
 
+# The same in any namespace, which need not have all of NumPy's functions.
+_FORMULAS: dict[Activation, Callable[[Any, Any], Any]] = {
+    tanh: lambda x, xp: xp.tanh(x),
+    sigmoid: lambda x, xp: 0.5 + 0.5 * xp.tanh(0.5 * x),
+    relu: lambda x, xp: 0.5 * (x + xp.abs(x)),
+    leaky_relu: lambda x, xp: xp.where(x < 0, 0.01 * x, x),
+    sine: lambda x, xp: xp.sin(x),
+    gaussian: lambda x, xp: xp.exp(-x * x),
+    identity: lambda x, _: x,
+    hard_tanh: lambda x, xp: xp.where(xp.abs(x) < 1, x, xp.sign(x)),
+    softsign: lambda x, xp: x / (1 + xp.abs(x)),
+}
+
 
 def get(activation: str | Activation) -> Activation:
     """The function called `activation`; a callable is returned as it is."""
@@ -108,9 +123,17 @@ def name_of(function: Activation) -> str:
 
 def apply(function: Activation, x: FloatArray) -> FloatArray:
     """`function` of every component of x, which it may overwrite; checked to be of the same shape."""
-    y = np.asarray(function(x))
+    xp = namespace(x=x)
+    if xp is np:
+        y = np.asarray(function(x))
+    else:
+        formula = _FORMULAS.get(function)
+        y = function(x) if formula is None else formula(x, xp)
+        if not are_together(x, y):
+            raise ValueError(f"`activation` must give arrays of {xp.__name__} where it gets them, got {type(y)}.")
     if y.shape != x.shape:
         raise ValueError(
-            f"`activation` must work on each component and keep the shape {x.shape}, got an array of shape {y.shape}."
+            f"`activation` must work on each component and keep the shape {tuple(x.shape)}, got an array of shape "
+            f"{tuple(y.shape)}."
         )
-    return y.astype(x.dtype, copy=False)
+    return as_precision(y, numpy_dtype(x))

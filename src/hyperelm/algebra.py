@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hyperelm._arrays import beside, namespace
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.notation import default_units, format_number, parse_number
 from hyperelm.structure import associative_structure
@@ -134,27 +135,30 @@ class Algebra:
         >>> algebras.get("quaternions").multiply(i, j)
         array([0., 0., 0., 1.])
         """
-        left = self.left_matrix(as_hypercomplex(x, self, "x"))
-        product: FloatArray = np.matmul(left, as_hypercomplex(y, self, "y")[..., None])[..., 0]
+        x, y = as_hypercomplex(x, self, "x"), as_hypercomplex(y, self, "y")
+        product: FloatArray = namespace(x=x, y=y).matmul(self.left_matrix(x), y[..., None])[..., 0]
         return product
 
     def conjugate(self, x: ArrayLike) -> FloatArray:
         """The conjugate of x, of shape (..., d): every component but the first negated; for Clifford algebras too."""
         x = as_hypercomplex(x, self, "x")
-        signs = np.full(self.dim, -1, dtype=x.dtype)
+        signs = np.full(self.dim, -1.0)
         signs[0] = 1
-        conjugate: FloatArray = x * signs
+        conjugate: FloatArray = x * beside(signs, x)
         return conjugate
 
     def norm(self, x: ArrayLike) -> FloatArray:
         """The absolute value of x, the Euclidean norm of the components: (..., d) -> (...)."""
-        norm: FloatArray = np.linalg.norm(as_hypercomplex(x, self, "x"), axis=-1)
+        x = as_hypercomplex(x, self, "x")
+        xp = namespace(x=x)
+        norm: FloatArray = np.linalg.norm(x, axis=-1) if xp is np else xp.linalg.vector_norm(x, axis=-1)
         return norm
 
     def left_matrix(self, a: ArrayLike) -> FloatArray:
         """Φ_L(a), the matrix of x -> ax, for numbers a: (..., d) -> (..., d, d)."""
         a = as_hypercomplex(a, self, "a")
-        matrices: FloatArray = np.tensordot(a, self.table.astype(a.dtype), axes=1).swapaxes(-1, -2)
+        xp = namespace(a=a)
+        matrices: FloatArray = xp.moveaxis(xp.tensordot(a, beside(self.table, a), axes=1), -1, -2)
         return matrices
 
     def right_matrix(self, a: ArrayLike) -> FloatArray:

@@ -98,6 +98,12 @@ def _scheme(algebra: Algebra, left: tuple[int, ...] | None, out: tuple[int, ...]
     return min(candidates, key=lambda candidate: len(candidate.terms))
 
 
+@lru_cache(maxsize=256)
+def block_scheme(algebra: Algebra) -> Scheme:
+    """The scheme of the blocks."""
+    return _by_blocks(algebra, algebra.table)
+
+
 def _by_entries(table: NDArray[np.float64]) -> Scheme:
     identity = np.eye(len(table))
     terms = tuple((int(i), int(j), int(k), float(table[i, j, k])) for i, j, k in np.argwhere(table))

@@ -22,6 +22,7 @@ from hyperelm._files import write_whole
 from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.elm.base import BaseELM
+from hyperelm.elm.dispatch import in_numpy
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.table import TableRegressor
 from hyperelm.solvers.accumulator import Accumulator
@@ -77,7 +78,7 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
 
 
 def fitted_elm(model: Any) -> BaseELM:
-    """The model that a file can hold; of a search, the best one."""
+    """The model that a file can hold, in NumPy; of a search, the best one."""
     model = getattr(model, "best_estimator_", model)
     if CLASSES.get(type(model).__name__) is not type(model):
         raise ValueError(
@@ -85,7 +86,7 @@ def fitted_elm(model: Any) -> BaseELM:
             "one by one, or use skops or, for files of your own, pickle."
         )
     check_is_fitted(model)
-    return model
+    return in_numpy(model)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

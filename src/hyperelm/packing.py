@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hyperelm import algebras
+from hyperelm._arrays import namespace, zeros
 from hyperelm._validation import FloatArray, as_hypercomplex, as_real
 from hyperelm.algebra import Algebra
 
@@ -79,14 +80,16 @@ def pack(
             f"`X` must have a number of columns divisible by the {count} channels when planar, got {X.shape[1]}."
         )
     features = -(-X.shape[1] // count)
-    packed = np.zeros((len(X), features, algebra.dim), dtype=X.dtype)
-    filled = packed[:, :, room.start : room.start + count]
+    rows, xp = X.shape[0], namespace(X=X)
+    packed = zeros((rows, features, algebra.dim), X)
+    filled = slice(room.start, room.start + count)
     if planar:
-        filled[...] = X.reshape(len(X), count, features).swapaxes(1, 2)
+        packed[:, :, filled] = xp.moveaxis(xp.reshape(X, (rows, count, features)), 1, 2)
     else:
-        whole = X.shape[1] // count
-        filled[:, :whole] = X[:, : whole * count].reshape(len(X), whole, count)
-        filled[:, whole:, : X.shape[1] - whole * count] = X[:, None, whole * count :]
+        whole, rest = divmod(X.shape[1], count)
+        packed[:, :whole, filled] = xp.reshape(X[:, : whole * count], (rows, whole, count))
+        if rest:
+            packed[:, -1, room.start : room.start + rest] = X[:, whole * count :]
     return packed
 
 
@@ -123,10 +126,11 @@ def unpack(
         raise ValueError(f"`Z` must have 3 axes, (rows, features, {algebra.dim}), got shape {Z.shape}.")
     room = components(into, algebra)
     count = _checked_channels(channels, room, algebra, into)
-    filled = Z[:, :, room.start : room.start + count]
+    filled, xp = Z[:, :, room.start : room.start + count], namespace(Z=Z)
     if planar:
-        filled = filled.swapaxes(1, 2)
-    return np.ascontiguousarray(filled).reshape(len(Z), Z.shape[1] * count)
+        filled = xp.moveaxis(filled, 1, 2)
+    columns: FloatArray = xp.reshape(filled, (Z.shape[0], Z.shape[1] * count))
+    return columns
 
 
 def _checked_channels(channels: Any, room: slice, algebra: Algebra, into: str) -> int:
@@ -149,4 +153,5 @@ def _flat_images(X: FloatArray, count: int, planar: bool) -> FloatArray:
             f"`X` must have {count} channels on its {where} axis, got shape {X.shape}. "
             "Set `channels`, or `planar` for images whose channels come first."
         )
-    return X.reshape(len(X), math.prod(X.shape[1:]))
+    flat: FloatArray = namespace(X=X).reshape(X, (X.shape[0], math.prod(X.shape[1:])))
+    return flat

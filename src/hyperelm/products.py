@@ -14,6 +14,7 @@ which is fewer multiplications wherever the algebra splits.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,9 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype, sums_of_products
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray, as_hypercomplex, as_real
 from hyperelm.algebra import Algebra
+from hyperelm.bilinear import Scheme, block_scheme
 from hyperelm.decomposition import Block, decompose
 
 METHODS = ("auto", "left", "right", "blocks")
@@ -42,19 +45,18 @@ def to_real(A: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from hyperelm import linalg
-    >>> linalg.to_real(np.arange(8).reshape(1, 2, 4))
-    array([[0., 4.],
-           [1., 5.],
-           [2., 6.],
-           [3., 7.]])
+    >>> linalg.to_real([[[0, 1], [2, 3]]])
+    array([[0., 2.],
+           [1., 3.]])
     """
     A = as_real(A, "A")
     if A.ndim < 3:
-        raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {A.shape}.")
+        raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {tuple(A.shape)}.")
     *batch, rows, columns, dim = A.shape
-    return A.swapaxes(-1, -2).reshape(*batch, rows * dim, columns)
+    xp = namespace(A=A)
+    real: FloatArray = xp.reshape(xp.moveaxis(A, -1, -2), (*batch, rows * dim, columns))
+    return real
 
 
 def from_real(R: ArrayLike, algebra: Algebra) -> FloatArray:
@@ -80,10 +82,12 @@ def from_real(R: ArrayLike, algebra: Algebra) -> FloatArray:
     if R.ndim < 2 or R.shape[-2] % algebra.dim:
         raise ValueError(
             f"`R` must be (..., M d, N) with a number of rows divisible by {algebra.dim} "
-            f"({algebra.name or 'the dimension of the algebra'}), got shape {R.shape}."
+            f"({algebra.name or 'the dimension of the algebra'}), got shape {tuple(R.shape)}."
         )
     *batch, rows, columns = R.shape
-    return np.ascontiguousarray(R.reshape(*batch, rows // algebra.dim, algebra.dim, columns).swapaxes(-1, -2))
+    xp = namespace(R=R)
+    numbers = xp.moveaxis(xp.reshape(R, (*batch, rows // algebra.dim, algebra.dim, columns)), -1, -2)
+    return np.ascontiguousarray(numbers) if xp is np else numbers
 
 
 def left_matrix(A: ArrayLike, algebra: Algebra) -> FloatArray:
@@ -100,7 +104,6 @@ def left_matrix(A: ArrayLike, algebra: Algebra) -> FloatArray:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from hyperelm import algebras, linalg
     >>> linalg.left_matrix([[[3.0, 4.0]]], algebras.get("complex"))
     array([[ 3., -4.],
@@ -130,7 +133,7 @@ def right_matrix(B: ArrayLike, algebra: Algebra) -> FloatArray:
            [4., 3.]])
     """
     B = as_hypercomplex(B, algebra, "B", axes=2)
-    return _spread(B.swapaxes(-2, -3), algebra.table.swapaxes(0, 1), rows_last=False)
+    return _spread(namespace(B=B).moveaxis(B, -2, -3), algebra.table.swapaxes(0, 1), rows_last=False)
 
 
 def right_operator(B: FloatArray, algebra: Algebra) -> FloatArray:
@@ -157,7 +160,10 @@ def norm(A: ArrayLike) -> Any:
     """
     A = as_real(A, "A")
     if A.ndim < 3:
-        raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {A.shape}.")
+        raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {tuple(A.shape)}.")
+    xp = namespace(A=A)
+    if xp is not np:
+        return xp.linalg.vector_norm(A, axis=(-3, -2, -1))
     return np.linalg.norm(A.reshape(*A.shape[:-3], -1), axis=-1)
 
 
@@ -186,22 +192,23 @@ def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto"
     >>> linalg.matmul(A, B, algebras.get("quaternions")).shape
     (2, 5, 4)
     """
+    namespace(A=A, B=B)
     A, B = as_hypercomplex(A, algebra, "A", axes=2), as_hypercomplex(B, algebra, "B", axes=2)
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
     if A.shape[-2] != B.shape[-3]:
         raise ValueError(
-            f"`B` must have as many rows as `A` has columns, got {A.shape[-2]} columns in shape {A.shape} "
-            f"and {B.shape[-3]} rows in shape {B.shape}."
+            f"`B` must have as many rows as `A` has columns, got {A.shape[-2]} columns in shape "
+            f"{tuple(A.shape)} and {B.shape[-3]} rows in shape {tuple(B.shape)}."
         )
     try:
         np.broadcast_shapes(A.shape[:-3], B.shape[:-3])
     except ValueError:
         raise ValueError(
-            f"`A` and `B` must have leading axes that broadcast, got shapes {A.shape} and {B.shape}."
+            f"`A` and `B` must have leading axes that broadcast, got shapes {tuple(A.shape)} and {tuple(B.shape)}."
         ) from None
-    dtype = np.result_type(A, B)
-    A, B = A.astype(dtype, copy=False), B.astype(dtype, copy=False)
+    dtype = np.result_type(numpy_dtype(A), numpy_dtype(B))
+    A, B = as_precision(A, dtype), as_precision(B, dtype)
     if method == "auto":
         method = _cheapest(A.shape, B.shape, algebra)
     return {"left": _left, "right": _right, "blocks": _blocks}[method](A, B, algebra)
@@ -213,6 +220,10 @@ def _spread(A: FloatArray, table: NDArray[np.float64], *, rows_last: bool) -> Fl
     Entry by entry of that matrix, each one strided pass for every unit in it: tables are sparse.
     """
     *batch, rows, columns, dim = A.shape
+    xp = namespace(A=A)
+    if xp is not np:
+        blocks = xp.tensordot(A, beside(table if rows_last else table.swapaxes(1, 2), A), axes=1)
+        return xp.reshape(xp.moveaxis(blocks, -2, -3), (*batch, rows * dim, columns * dim))
     out = np.empty((*batch, rows, dim, columns, dim), dtype=A.dtype)
     units: dict[tuple[int, int], list[int]] = {(j, k): [] for j in range(dim) for k in range(dim)}
     for i, j, k in np.argwhere(table).tolist():
@@ -236,11 +247,17 @@ def _left(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
 
 def _right(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
     """By Φ_R(B)ᵀ neither A nor the product have to be rearranged."""
-    product: FloatArray = A.reshape(*A.shape[:-2], A.shape[-2] * A.shape[-1]) @ right_operator(B, algebra)
-    return product.reshape(*product.shape[:-1], B.shape[-2], algebra.dim)
+    xp = namespace(A=A, B=B)
+    product = xp.reshape(A, (*A.shape[:-2], A.shape[-2] * A.shape[-1])) @ right_operator(B, algebra)
+    numbers: FloatArray = xp.reshape(product, (*product.shape[:-1], B.shape[-2], algebra.dim))
+    return numbers
 
 
 def _blocks(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
+    if namespace(A=A, B=B) is not np:
+        blocks = block_scheme(algebra)
+        a, b = planes(A, blocks.left), planes(B, blocks.right)
+        return from_planes(scheme_product(a, b, blocks), blocks.out)
     rows, columns = A.shape[-3], B.shape[-2]
     batch = np.broadcast_shapes(A.shape[:-3], B.shape[:-3])
     basis = block_basis(algebra)
@@ -298,11 +315,16 @@ def planes(x: FloatArray, basis: NDArray[np.float64], out: FloatArray | None = N
     components and lie as a matrix product wants them, the result is a view of x; else it is in `out`, if given.
     """
     dim, p = basis.shape
+    xp = namespace(x=x)
+    if xp is not np:
+        image = xp.reshape(xp.moveaxis(x, -1, 0), (dim, math.prod(x.shape[:-1])))
+        image = image if is_identity(basis) else beside(basis.T, x) @ image
+        return xp.reshape(image, (p, *x.shape[:-1]))
     if is_identity(basis) and x.strides[-2] == x.itemsize:
         return np.moveaxis(x, -1, 0)
     components = x.reshape(-1, dim).T if x.flags.c_contiguous else np.moveaxis(x, -1, 0).reshape(dim, -1)
     flat = None if out is None else out.reshape(p, -1)
-    image: FloatArray = np.matmul(basis.T.astype(x.dtype), components, out=flat)
+    image = np.matmul(basis.T.astype(x.dtype), components, out=flat)
     return image.reshape(p, *x.shape[:-1]) if out is None else out
 
 
@@ -312,9 +334,17 @@ def is_identity(basis: FloatArray) -> bool:
 
 def from_planes(image: FloatArray, basis: NDArray[np.float64]) -> FloatArray:
     """The numbers Σ_p image_p basis[:, p], (p, ...) -> (..., d): the inverse of `planes` for an orthogonal basis."""
-    dim, p = basis.shape
-    numbers: FloatArray = image.reshape(p, -1).T @ basis.T.astype(image.dtype)
-    return numbers.reshape(*image.shape[1:], dim)
+    (dim, p), (_, *shape), xp = basis.shape, image.shape, namespace(image=image)
+    numbers: FloatArray = xp.reshape(xp.reshape(image, (p, math.prod(shape))).T @ beside(basis.T, image), (*shape, dim))
+    return numbers
+
+
+def scheme_product(a: Any, b: Any, scheme: Scheme) -> Any:
+    """The planes of a product, (s, ..., M, N), from those of its factors, (p, ..., M, L) and (q, ..., L, N)."""
+    groups = scheme.by_out()
+    sums = [[(a[p, ...], b[q, ...], c) for p, q, c in groups.get(s, [])] for s in range(scheme.out.shape[1])]
+    batch = np.broadcast_shapes(a.shape[1:-2], b.shape[1:-2])
+    return sums_of_products(sums, (*batch, a.shape[-2], b.shape[-1]), a)
 
 
 def block_matrix(entries: FloatArray, block: Block) -> NDArray[Any]:
@@ -330,8 +360,13 @@ def gather(coordinates: FloatArray, block: Block) -> NDArray[Any]:
 def _assemble(image: FloatArray, block: Block, columns: int) -> NDArray[Any]:
     """Planes (n columns [2], ..., M, L) side by side in one matrix (..., n M, columns L), real or complex."""
     *batch, M, L = image.shape[1:]
-    if len(image) == 1:
-        return image[0]
+    xp = namespace(image=image)
+    if image.shape[0] == 1:
+        return image[0, ...]
+    if xp is not np:
+        parts = xp.reshape(image, (block.size, columns, block.parts, *batch, M, L))
+        matrix = xp.moveaxis(_joined([parts[:, :, part, ...] for part in range(block.parts)], xp), (0, 1), (-4, -2))
+        return xp.reshape(matrix, (*batch, block.size * M, columns * L))
     dtype = np.result_type(image.dtype, np.complex64) if block.is_complex else image.dtype
     matrix = scratch((*batch, block.size, M, columns, L), dtype)
     parts = image.reshape(block.size, columns, block.parts, *batch, M, L)
@@ -347,6 +382,14 @@ def put_coordinates(matrix: NDArray[Any], image: FloatArray, block: Block) -> No
     parts = image.reshape(block.size, block.copies, block.parts, *batch, L, N)
     for target, part in zip(np.moveaxis(parts, 2, 0), _real_parts(source)):
         target[...] = np.moveaxis(part, (-4, -2), (0, 1))
+
+
+def _joined(parts: list[Any], xp: Any) -> Any:
+    """Real and imaginary part as one array; a real part alone as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    dtype = xp.complex64 if parts[0].dtype == xp.float32 else xp.complex128
+    return xp.astype(parts[0], dtype) + 1j * xp.astype(parts[1], dtype)
 
 
 def _real_parts(array: NDArray[Any]) -> tuple[NDArray[Any], ...]:

@@ -26,7 +26,7 @@ from hyperelm.elm.networks import Networks
 from hyperelm.experiments import Store, StoreError, report, search, search_tasks
 from hyperelm.experiments.comparison import Comparison
 from hyperelm.experiments.definition import Unit, load
-from hyperelm.experiments.search_results import Results, conjugated
+from hyperelm.experiments.search_results import Results, conjugated, outcome
 from hyperelm.families import classes, known_names, members
 from hyperelm.metrics import prediction_gain
 
@@ -431,6 +431,19 @@ def test_the_report_of_a_hidden_algebra(tmp_path):
     assert "beyond chance" in text
     assert "Ordinary least squares with 36 parameters" in text
     assert "A check:" not in text
+    assert "Columns fill the imaginary parts" in text
+
+
+def test_equal_models_are_not_left_to_chance(tmp_path):
+    """x₁i(m₀ + m₁i) = x₁m₁i² + x₁m₀i: with i² = 1 and with i² = -1 these are the same maps, with i² = 0 others."""
+    changes = ["task=hidden", "packing=imaginary", "family=clifford", "dim=2", "hidden=Cl(0,1)", "networks=4"]
+    experiments.run(load("search", changes=changes), tmp_path, jobs=1)
+    with Store.open(tmp_path) as store:
+        assert Results(store).tables.same == [["Cl(0,1)", "Cl(1,0)"], ["Cl(0,0,1)"]]
+    text = text_of(report.write(tmp_path))
+    assert "the same model as Cl(1,0)" in text
+    assert "chance may decide between it and" not in text
+    assert outcome(tmp_path)[0].endswith("the same model as 1 other")
 
 
 @pytest.mark.parametrize("width", [400, 1200])

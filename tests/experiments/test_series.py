@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,14 @@ def test_a_constant_series(tmp_path):
     path = written(tmp_path, 400 * "1,1,1\n")
     with pytest.raises(ValueError, match="must vary"):
         experiments.load("lorenz", changes=[f"series={path}"])
+
+
+def test_a_large_file_takes_a_few_times_its_size(tmp_path):
+    text = 20_000 * "0.123456,-1.23456,12.3456\n"
+    path = written(tmp_path, text)
+    tracemalloc.start()
+    try:
+        assert read(path).shape == (20_000, 3)
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(text)
+    finally:
+        tracemalloc.stop()

@@ -297,6 +297,10 @@ DAMAGES = {
             "data": b"1",
         }.items()
     },
+    "a schema that SQLite cannot read": sql(
+        "pragma writable_schema = on",
+        "update sqlite_master set sql = 'create table runs (''x\n\x1b)' where name = 'runs'",
+    ),
     "results without an end": sql("drop table runs", ENDLESS),
     "a check of its own": sql("drop table runs", "create table runs (part text check (part > 0))"),
     "noise": noise,
@@ -334,8 +338,11 @@ def test_damage_is_told_and_left_alone(directory, damage):
             store.rows(None)
 
     for use in (read, write):
-        with pytest.raises(StoreError, match=rf"{path} cannot be used as a file of results: .*\. It was left as it is"):
+        with pytest.raises(
+            StoreError, match=rf"{path} cannot be used as a file of results: .*\. It was left as it is"
+        ) as error:
             use()
+        assert str(error.value).isprintable()
         assert path.read_bytes() == before
 
 

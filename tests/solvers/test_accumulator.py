@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from hyperelm import algebras, linalg
 from hyperelm.solvers import QR, Gram, solve
 
+# With rows of every array library.
+pytestmark = pytest.mark.usefixtures("rows_of_library")
+
 KINDS = [Gram, QR]
 VARIED = ["real", "complex", "dual", "klein4", "quaternions", "tessarines", "R[+1,+1]", "paper-Cl(1,1)", "octonions"]
 RIDGE = 0.3

@@ -15,6 +15,9 @@ from hyperelm.products import block_basis
 from hyperelm.solvers import Gram, gram, solve
 from hyperelm.solvers.sums import Planes
 
+# With rows of every array library.
+pytestmark = pytest.mark.usefixtures("rows_of_library")
+
 VARIED = ["real", "complex", "dual", "klein4", "quaternions", "tessarines", "R[+1,+1]", "paper-Cl(1,1)", "octonions"]
 
 

@@ -8,6 +8,9 @@ import pytest
 from hyperelm import algebras, linalg
 from hyperelm.solvers import QR, Gram, solve
 
+# With rows of every array library.
+pytestmark = pytest.mark.usefixtures("rows_of_library")
+
 
 def rows_of(algebra, shape, seed=0):
     M, L, N = shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,10 +12,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype, row_block, to_numpy, zeros
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.base import BaseELM
+from hyperelm.elm.dispatch import accepted_dtypes, check_place
 from hyperelm.elm.drawing import Encoder, random_generator
 from hyperelm.elm.passes import Seen
 from hyperelm.elm.principal import Moments, is_star_closed, principal_encoder
@@ -174,11 +177,13 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         -------
         array of shape (n, n_hidden * d), or (n, n_hidden, d) for input of three axes
         """
-        X = self._checked_for_prediction(X)
-        codes = np.empty((len(X), self._encoder.shape[1]), dtype=self._encoder.dtype)
-        for rows in row_blocks(len(X), self.chunk_size or 4096):
-            codes[rows] = self._codes(X[rows])
-        return codes if self._input.ndim == 2 else codes.reshape(len(X), *self.hidden_weights_.shape[1:])
+        X = self._checked_for_prediction(X, "transform")
+        codes: FloatArray = zeros((X.shape[0], self._encoder.shape[1]), self._encoder)
+        for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
+            codes[rows, ...] = self._codes(row_block(X, rows))
+        if self._input.ndim == 3:
+            codes = namespace(codes=codes).reshape(codes, (X.shape[0], *self.hidden_weights_.shape[1:]))
+        return codes
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """The decoder: from codes to the form of the input.
@@ -193,11 +198,14 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         array of shape (n, columns) or (n, features, d)
         """
         check_is_fitted(self)
-        codes = check_array(X, dtype=self._decoder.dtype, allow_nd=True, input_name="X", estimator=self)
-        codes = codes.reshape(len(codes), -1)
-        if codes.shape[1] != self._n_features_out:
-            raise ValueError(f"X must have {self._n_features_out} columns of codes, got {codes.shape[1]}.")
-        return self._decode(codes).reshape(self._input.shape(len(codes)))
+        codes = check_array(X, dtype=accepted_dtypes(X), allow_nd=True, input_name="X", estimator=self)
+        check_place(codes, self._decoder, f"{type(self).__name__}.inverse_transform()")
+        xp, n, columns = namespace(X=codes), codes.shape[0], math.prod(codes.shape[1:])
+        if columns != self._n_features_out:
+            raise ValueError(f"X must have {self._n_features_out} columns of codes, got {columns}.")
+        codes = xp.reshape(as_precision(codes, numpy_dtype(self._decoder)), (n, columns))
+        rows: FloatArray = xp.reshape(self._decode(codes), self._input.shape(n))
+        return rows
 
     def reconstruct(self, X: Any) -> FloatArray:
         """What the decoder makes of the codes of X.
@@ -210,8 +218,9 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         -------
         array of the shape of X
         """
-        X = self._checked_for_prediction(X)
-        return self._outputs(X).reshape(self._input.shape(len(X)))
+        X = self._checked_for_prediction(X, "reconstruct")
+        reconstructed: FloatArray = namespace(X=X).reshape(self._outputs(X), self._input.shape(X.shape[0]))
+        return reconstructed
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the variance of X that the reconstruction explains, R².
@@ -226,20 +235,20 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         -------
         float
         """
-        X = self._checked_for_prediction(X)
+        X = self._checked_for_prediction(X, "score")
         weight = self._check_weight(sample_weight, X)
         sums = [np.zeros(self._input.columns) for _ in range(3)]
         total = 0.0
         shift: FloatArray | None = None
-        for rows in row_blocks(len(X), self.chunk_size or 4096):
-            block = X[rows]
-            x = np.asarray(block, dtype=np.float64).reshape(len(block), -1)
+        for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
+            block, xp = row_block(X, rows), namespace(hidden_weights_=self.hidden_weights_)
+            x = xp.reshape(as_precision(block, np.dtype(np.float64)), (block.shape[0], self._input.columns))
             if shift is None:
-                shift = x.mean(axis=0)  # near the mean of all rows, so that squares lose nothing
+                shift = xp.mean(x, axis=0)  # near the mean of all rows, so that squares lose nothing
             error, x = x - self._outputs(block), x - shift
-            w = np.ones(len(x)) if weight is None else np.asarray(weight[rows], dtype=np.float64)
+            w = np.ones(x.shape[0]) if weight is None else np.asarray(weight[rows], dtype=np.float64)
             for column_sums, values in zip(sums, (x, x**2, error**2)):
-                column_sums += w @ values
+                column_sums += to_numpy(beside(w, x) @ values)
             total += float(w.sum())
         first, second, errors = sums
         spread = second - first**2 / total

@@ -9,6 +9,7 @@ where the row of M that belongs to the bias is not penalised (section 4 of the p
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from collections.abc import Mapping, Sequence
@@ -23,20 +24,20 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hyperelm import activations, algebras
-from hyperelm._validation import FloatArray
+from hyperelm._arrays import detached, is_elsewhere, numpy_dtype, to_numpy
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
+from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside
 from hyperelm.elm.drawing import Drawn, Encoder, Given, check_weight_scale, random_generator, times_auto
 from hyperelm.elm.hidden import HiddenLayer
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import FirstLook, Seen, Targets, Training, values
+from hyperelm.elm.prediction import Prediction
 from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored
 from hyperelm.packing import components
-from hyperelm.products import right_operator
 from hyperelm.solvers import QR, AllRows, Gram, Solution, solve
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import METHODS, check_ridge, trusted
-from hyperelm.solvers.sums import row_blocks
 from hyperelm.solvers.team import Team
 
 # Pre-activations of this root mean square: in the bend of tanh, where a layer is neither linear nor saturated.
@@ -54,12 +55,9 @@ class RankDeficiencyWarning(UserWarning):
     """Columns of the hidden layer are linearly dependent and no ridge chooses among the solutions."""
 
 
-class BaseELM(BaseEstimator):
+class BaseELM(Prediction, BaseEstimator):
     """Parameters, hidden layer, training and prediction of an extreme learning machine."""
 
-    algebra_: Algebra
-    hidden_weights_: FloatArray
-    output_weights_: FloatArray
     n_features_in_: int
     _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
     _state: Accumulator | Mapping[str, NDArray[Any]] | None  # a mapping until a model from a file goes on
@@ -150,10 +148,9 @@ class BaseELM(BaseEstimator):
         if is_stored(X) or (before is not None and isinstance(X, np.ndarray)):
             X = self._check_stored(Stored(X, "X", before=before or 0), reset=reset)
         else:
-            dtype = None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
-            if not reset and isinstance(X, np.ndarray):
+            if not reset and (isinstance(X, np.ndarray) or is_dispatched(X)):
                 self._check_axes(X)
-            X = validate_data(self, X, reset=reset, dtype=dtype, allow_nd=True)
+            X = validate_data(self, detached(X), reset=reset, dtype=accepted_dtypes(X), allow_nd=True)
         if not reset:
             self._check_axes(X)
         self._check_components(X, "X")
@@ -176,14 +173,14 @@ class BaseELM(BaseEstimator):
     def _check_axes(self, X: Array) -> None:
         if X.ndim != self._input.ndim and X.ndim in (2, 3):
             wanted = f"(n, {self._input.features}, {self._input.dim})" if self._input.ndim == 3 else "(n, columns)"
-            raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {X.shape}.")
+            raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {tuple(X.shape)}.")
 
     def _check_components(self, array: Array, name: str) -> None:
         dim = self.algebra_.dim
         if array.ndim > 3 or (array.ndim == 3 and array.shape[-1] != dim):
             raise ValueError(
                 f"`{name}` must have shape (n, columns), or (n, features, {dim}) with a last axis of length {dim} "
-                f"({self.algebra_.name or 'the dimension of the algebra'}), got shape {array.shape}. "
+                f"({self.algebra_.name or 'the dimension of the algebra'}), got shape {tuple(array.shape)}. "
                 "Use `hyperelm.pack` to put channels into components."
             )
 
@@ -194,10 +191,13 @@ class BaseELM(BaseEstimator):
             if tuple(sample_weight.shape) != (len(X),):
                 raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {(len(X),)}!")
             return Stored(sample_weight, "sample_weight")
+        if is_elsewhere(X):
+            sample_weight, X = to_numpy(sample_weight), np.empty(X.shape[0])  # weights are few, and stay in NumPy
         return _check_sample_weight(sample_weight, X, dtype=np.float64)
 
     def _dtype(self, X: Array) -> np.dtype[Any]:
-        return X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        dtype = numpy_dtype(X)
+        return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
     # ------------------------------------------------------------------ hidden layer
 
@@ -234,7 +234,8 @@ class BaseELM(BaseEstimator):
         return times * AUTO_SCALE / (seen.norm if seen.norm > 0 else 1.0)
 
     def _layer(self) -> HiddenLayer:
-        return HiddenLayer(self.hidden_weights_, self.bias, self.direct_link, self._activation, self.algebra_)
+        weights = to_numpy(self.hidden_weights_)
+        return HiddenLayer(weights, self.bias, self.direct_link, self._activation, self.algebra_)
 
     # ------------------------------------------------------------------ training
 
@@ -243,7 +244,7 @@ class BaseELM(BaseEstimator):
         X = source.first.X
         self._input, self._state = Layout.of(X, self.algebra_, self.packing), None
         encoder = self._draw(source, self._look(source), self._dtype(X))
-        self._output, self.hidden_weights_ = self._output_layout(source.first), encoder.weights
+        self._output, self.hidden_weights_ = self._output_layout(source.first), kept_beside(encoder.weights, X)
         self._train(source, encoder, None)
 
     def _continue(self, rows: Rows) -> None:
@@ -264,10 +265,11 @@ class BaseELM(BaseEstimator):
         if self._output_layout(rows) != self._output:
             wanted = self._output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
+        check_place(rows.X, self.hidden_weights_, f"{type(self).__name__}.partial_fit()")
         # Rows that are checked when they are read may be refused after others were taken in.
         checked = not any(isinstance(array, Stored) for array in (rows.X, rows.T, rows.weight))
         state = self._resumed(self._state)
-        self._train(source, Given(self.hidden_weights_), state if checked else deepcopy(state))
+        self._train(source, Given(to_numpy(self.hidden_weights_)), state if checked else deepcopy(state))
 
     def _resumed(self, state: Accumulator | Mapping[str, NDArray[Any]]) -> Accumulator:
         """The summary of the rows seen, which of a model from a file are arrays up to here."""
@@ -275,7 +277,7 @@ class BaseELM(BaseEstimator):
             return state
         (kind,) = KINDS[self.solver_]
         summary: Accumulator = kind(
-            self.algebra_, len(self.output_weights_), self._output.features, self.output_weights_.dtype
+            self.algebra_, self.output_weights_.shape[0], self._output.features, numpy_dtype(self.output_weights_)
         )
         summary.restore(state)
         return summary
@@ -326,9 +328,9 @@ class BaseELM(BaseEstimator):
     def _finish(self, state: Accumulator, solution: Solution) -> None:
         """Keep the summary for `partial_fit` and the solution, and build what prediction needs."""
         self._state = None if isinstance(state, AllRows) else state
-        self.output_weights_ = solution.x
+        self.output_weights_ = kept_beside(solution.x, self.hidden_weights_)
         self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
-        self.n_parameters_ = self.hidden_weights_.size + self.output_weights_.size
+        self.n_parameters_ = math.prod(self.hidden_weights_.shape) + math.prod(self.output_weights_.shape)
         self.n_samples_seen_, self.solver_ = state.rows, state.method
         full = self.algebra_.dim * len(solution.x)
         if self.ridge == 0 and solution.rank < full:
@@ -340,60 +342,18 @@ class BaseELM(BaseEstimator):
             )
         self._build_operators()
 
-    def _build_operators(self) -> None:
-        """The real matrices of both layers, on raw columns: Φ_R(W)ᵀ and Φ_R(M)ᵀ without the unused places."""
-        D, W, M = self._input.features, self.hidden_weights_, self.output_weights_
-        inputs = slice(None) if self._input.is_flat else self._input.places
-        outputs = slice(None) if self._output.is_flat else self._output.places
-        self._encoder = right_operator(W[:D], self.algebra_)[inputs]
-        self._encoder_bias = self._decoder_bias = None
-        # What was fitted, whatever the parameters are by now.
-        if len(W) > D:
-            self._encoder_bias = W[D].ravel()
-            M, self._decoder_bias = M[:-1], M[-1].ravel()[outputs]
-        self._linked = len(M) > W.shape[1]
-        self._decoder = right_operator(M, self.algebra_)[:, outputs]
-        if self._linked:
-            split = W.shape[1] * self.algebra_.dim
-            self._decoder = np.concatenate([self._decoder[:split], self._decoder[split:][inputs]])
-
-    # ------------------------------------------------------------------ prediction
-
-    def _codes(self, X: NDArray[Any]) -> FloatArray:
-        """The hidden layer of raw rows, (n, L d): one real product and the activation."""
-        h = np.asarray(X, dtype=self.hidden_weights_.dtype).reshape(len(X), -1) @ self._encoder
-        if self._encoder_bias is not None:
-            h += self._encoder_bias
-        return activations.apply(self._activation, h)
-
-    def _decode(self, H: FloatArray) -> FloatArray:
-        """The output layer of codes, (n, L d) -> (n, columns): one real product."""
-        Y = H @ self._decoder
-        if self._decoder_bias is not None:
-            Y += self._decoder_bias
-        return Y
-
-    def _outputs(self, X: Array) -> FloatArray:
-        """The network's output for raw rows, (n, columns), block by block."""
-        Y = np.empty((len(X), self._output.columns), dtype=self.hidden_weights_.dtype)
-        for rows in row_blocks(len(X), self.chunk_size or 4096):
-            x = X[rows]
-            H = self._codes(x)
-            if self._linked:
-                H = np.concatenate([H, np.asarray(x, dtype=H.dtype).reshape(len(H), -1)], axis=1)
-            Y[rows] = self._decode(H)
-        return Y
-
-    def _checked_for_prediction(self, X: Any) -> Array:
+    def _checked_for_prediction(self, X: Any, method: str) -> Array:
         check_is_fitted(self, "output_weights_")
-        return self._check_X(X, reset=False)
+        X = self._check_X(X, reset=False)
+        check_place(X, self.hidden_weights_, f"{type(self).__name__}.{method}()")
+        return X
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "output_weights_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = False
+        tags.array_api_support = True
         return tags
 
 

@@ -11,6 +11,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from hyperelm import activations
+from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.layout import Layout
@@ -160,8 +162,8 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             if classes is None:
                 raise ValueError("`classes` must be passed on the first call to partial_fit: all labels there will be.")
             self._start_fit(classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"`classes` must be those of the first call, {self.classes_}, got {np.unique(classes)}.")
+        elif classes is not None and not np.array_equal(_unique(classes), self._labels):
+            raise ValueError(f"`classes` must be those of the first call, {self._labels}, got {_unique(classes)}.")
         if self._is_balanced():
             raise ValueError(
                 "`class_weight` must not be 'balanced' for partial_fit, which sees a part of the classes' counts. "
@@ -182,8 +184,8 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         array of shape (n, n_classes), or (n,)
             For two classes their difference.
         """
-        scores = self._outputs(self._checked_for_prediction(X))
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        scores = self._outputs(self._checked_for_prediction(X, "decision_function"))
+        return scores[:, 1] - scores[:, 0] if self.classes_.shape[0] == 2 else scores
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability vector nearest to the outputs.
@@ -200,7 +202,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         -------
         array of shape (n, n_classes)
         """
-        return _nearest_probabilities(self._outputs(self._checked_for_prediction(X)))
+        return _nearest_probabilities(self._outputs(self._checked_for_prediction(X, "predict_proba")))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest output.
@@ -213,28 +215,32 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         -------
         array of shape (n,)
         """
-        scores = self._outputs(self._checked_for_prediction(X))
-        return self.classes_[np.argmax(scores, axis=1)]
+        scores = self._outputs(self._checked_for_prediction(X, "predict"))
+        largest = namespace(scores=scores).argmax(scores, axis=1)
+        if is_elsewhere(self.classes_):
+            labels: NDArray[Any] = namespace(classes=self.classes_, largest=largest).take(self.classes_, largest)
+            return labels
+        return self.classes_[to_numpy(largest)]
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         if is_stored(y) or before is not None:
-            y = y if is_stored(y) else column_or_1d(y, warn=True)
+            y = y if is_stored(y) else to_numpy(column_or_1d(y, warn=True))
             if len(y.shape) != 1:
                 raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
             return Stored(y, "y", before=before or 0, labels=True)
-        y = column_or_1d(y, warn=True)
+        y = to_numpy(column_or_1d(y, warn=True))
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         if hasattr(self, "classes_"):
-            _check_known(y, self.classes_)
+            _check_known(y, self._labels)
         return y
 
     def _start_fit(self, classes: Any = None) -> None:
         super()._start_fit()
         if classes is not None:
-            self.classes_ = np.unique(classes)
+            self.classes_ = _unique(classes)
         elif hasattr(self, "classes_"):
             del self.classes_
 
@@ -252,19 +258,21 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             )
         seen = super()._look(source, labels=balanced or not given)
         if given and balanced:
-            seen.merge(Seen(labels=self.classes_, counts=np.zeros(len(self.classes_), np.intp)))
+            seen.merge(Seen(labels=self._labels, counts=np.zeros(len(self._labels), np.intp)))
         if seen.labels is not None and seen.counts is not None:
             self.classes_, self._counts = seen.labels, seen.counts
-        if len(self.classes_) < 2:
+        if len(self._labels) < 2:
             raise ValueError(
                 f"This solver needs samples of at least 2 classes in the data, but the data contains only one "
-                f"class: {self.classes_[0]!r}"
+                f"class: {self._labels[0]!r}"
             )
         return seen
 
     def _fit(self, source: Source) -> None:
         super()._fit(source)
         self.__dict__.pop("_counts", None)  # which balanced costs are made of, and nothing else
+        if is_elsewhere(source.first.X) and self.classes_.dtype.kind in "biuf":  # there are no arrays of texts
+            self.classes_ = beside(self.classes_, source.first.X, exact=True)
 
     def _is_balanced(self) -> bool:
         return isinstance(self.class_weight, str) and self.class_weight == "balanced"
@@ -274,18 +282,23 @@ class ELMClassifier(ClassifierMixin, BaseELM):
 
     def _layout(self) -> Layout:
         """One number a class, its real part the output."""
-        classes = len(self.classes_)
+        classes = self.classes_.shape[0]
         return Layout(2, classes, classes, self.algebra_.dim, 0, 1)
 
     def _targets(self) -> Targets:
         if self._is_balanced():
             # Every class has the same sum of costs.
-            costs = np.sum(self._counts) / (len(self.classes_) * np.maximum(self._counts, 1))
+            costs = np.sum(self._counts) / (len(self._counts) * np.maximum(self._counts, 1))
         elif self.class_weight is not None:
-            costs = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+            costs = compute_class_weight(self.class_weight, classes=self._labels, y=self._labels)
         else:
             costs = None
-        return Indicators(self.classes_, costs)
+        return Indicators(self._labels, costs)
+
+    @property
+    def _labels(self) -> NDArray[Any]:
+        """The classes in NumPy, where labels are compared."""
+        return to_numpy(self.classes_)
 
 
 @dataclass(frozen=True)
@@ -307,11 +320,19 @@ def _check_known(labels: NDArray[Any], classes: NDArray[Any]) -> None:
         raise ValueError(f"`y` must have labels among `classes`, {classes}, got {unseen}.")
 
 
+def _unique(labels: Any) -> NDArray[Any]:
+    return np.unique(to_numpy(labels))
+
+
 def _nearest_probabilities(scores: FloatArray) -> FloatArray:
-    """The Euclidean projection of rows onto the simplex: max(s - t, 0) with the t that makes them sum to one."""
-    ordered = np.sort(scores, axis=1)[:, ::-1]
-    excess = np.cumsum(ordered, axis=1) - 1
-    counts = np.arange(1, scores.shape[1] + 1, dtype=scores.dtype)
-    last = np.count_nonzero(ordered > excess / counts, axis=1) - 1
-    threshold = excess[np.arange(len(scores)), last] / counts[last]
-    return np.maximum(scores - threshold[:, None], 0)
+    """The Euclidean projection of rows onto the simplex: max(s - t, 0) with the t that makes them sum to one.
+
+    With the scores in descending order, t is the largest of the (s₁ + … + s_k - 1)/k.
+    """
+    xp = namespace(scores=scores)
+    ordered = xp.flip(xp.sort(scores, axis=1), axis=1)
+    sums = np.cumsum(ordered, axis=1) if xp is np else xp.cumulative_sum(ordered, axis=1)
+    counts = beside(np.arange(1.0, scores.shape[1] + 1), scores)
+    threshold = xp.max((sums - 1) / counts, axis=1)
+    left: FloatArray = activations.apply(activations.relu, scores - threshold[:, None])
+    return left

@@ -10,15 +10,17 @@ real product with Φ_R(W)ᵀ that prediction takes, too.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from hyperelm._arrays import beside, concatenated, is_elsewhere, namespace, place_of, zeros
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, scheme
-from hyperelm.products import is_identity, planes, right_operator
+from hyperelm.products import is_identity, planes, right_operator, scheme_product
 from hyperelm.solvers.sums import Planes, nonzero_components, row_blocks, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
@@ -41,8 +43,8 @@ class HiddenLayer:
         self, weights: FloatArray, bias: bool, direct_link: bool, activation: Activation, algebra: Algebra
     ) -> None:
         self.algebra, self.activation, self.direct_link = algebra, activation, direct_link
-        self.weights = weights[:-1] if bias else weights
-        self.bias = weights[-1] if bias else None
+        self.weights = weights[:-1, ...] if bias else weights
+        self.bias = weights[-1, ...] if bias else None
         D, self.neurons, _ = self.weights.shape
         self.width = self.neurons + (D if direct_link else 0) + (1 if bias else 0)
         self._search = is_worth_searching(D, self.neurons)
@@ -50,8 +52,10 @@ class HiddenLayer:
     def __call__(self, X: FloatArray, team: Team) -> tuple[FloatArray, Planes | None]:
         """[h, x, 1], (m, width, d), of X, (m, D, d), and the planes of X where they are formed.
 
-        Both in memory of the team that the next call overwrites.
+        Both in memory of the team that the next call overwrites, or where X lives, to which the weights are moved.
         """
+        if is_elsewhere(X):
+            return self._elsewhere(X, team)
         H = team.array("H", (self.algebra.dim, len(X), self.width), X.dtype)
         formed: Planes | None = None
         if self._search:
@@ -64,6 +68,26 @@ class HiddenLayer:
             H[:, :, -1] = 0
             H[0, :, -1] = 1
         return np.moveaxis(H, 0, -1), formed
+
+    def _elsewhere(self, X: Any, team: Team) -> tuple[Any, Planes | None]:
+        """By planes, as in `_by_scheme`, in the namespace of X."""
+        xp, d, rows = namespace(X=X), self.algebra.dim, X.shape[0]
+        support = nonzero_components(X, team)
+        products = scheme(self.algebra, support, None, search=self._search)
+        weights = team.once((self, support, place_of(X)), lambda: planes(beside(self.weights, X), products.right))
+        x = planes(X, products.left)
+        y = scheme_product(x, weights, products)
+        h = xp.reshape(
+            beside(products.out, X) @ xp.reshape(y, (y.shape[0], rows * self.neurons)), (d, rows, self.neurons)
+        )
+        if self.bias is not None:
+            h = h + beside(self.bias.T, X)[:, None, :]
+        parts = [apply(self.activation, h)]
+        if self.direct_link:
+            parts.append(xp.moveaxis(X, -1, 0))
+        if self.bias is not None:
+            parts.append(zeros((d, rows, 1), X) + beside(np.eye(d, 1), X)[:, None, :])
+        return xp.moveaxis(concatenated(parts, axis=2), 0, -1), Planes(support, x) if self._search else None
 
     def _by_operator(self, X: FloatArray, H: FloatArray, team: Team) -> None:
         h = X.reshape(len(X), -1) @ team.once(self, lambda: right_operator(self.weights, self.algebra))

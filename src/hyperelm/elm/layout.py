@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from hyperelm._arrays import as_precision, beside, concatenated, namespace, zeros
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.packing import components
@@ -65,12 +66,19 @@ class Layout:
 
     def pack(self, array: NDArray[Any], dtype: DTypeLike) -> FloatArray:
         """Rows as numbers, (m, features, d); a view where they already are."""
-        rows = np.asarray(array, dtype=dtype).reshape(len(array), self.columns)
-        if not self.is_flat:
-            flat = np.zeros((len(rows), self.features * self.dim), dtype=dtype)
+        count, xp = array.shape[0], namespace(array=array)
+        rows = xp.reshape(as_precision(array, np.dtype(dtype)), (count, self.columns))
+        if not self.is_flat and xp is np:
+            flat = np.zeros((count, self.features * self.dim), dtype=dtype)
             flat[:, self.places] = rows
             rows = flat
-        return rows.reshape(len(rows), self.features, self.dim)
+        elif not self.is_flat:
+            # Every place takes its column, or the last, of zeros.
+            taken = np.full(self.features * self.dim, self.columns)
+            taken[self.places] = np.arange(self.columns)
+            rows = xp.take(concatenated([rows, zeros((count, 1), rows)], axis=1), beside(taken, rows), axis=1)
+        numbers: FloatArray = xp.reshape(rows, (count, self.features, self.dim))
+        return numbers
 
     def shape(self, rows: int) -> tuple[int, ...]:
         """The shape of so many rows as the user gives and gets them."""

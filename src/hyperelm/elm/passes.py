@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._validation import FloatArray
+from hyperelm._arrays import beside, is_elsewhere, namespace
+from hyperelm._validation import FloatArray, as_real
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.drawing import Encoder
@@ -66,6 +67,15 @@ class Seen:
         return float(np.sqrt(self.square / self.weight)) if self.weight > 0 else 0.0
 
 
+def weighted_square(X: Any, weight: FloatArray) -> float:
+    """Σ w‖x‖² of rows."""
+    if is_elsewhere(X):
+        x, xp = as_real(X, "X"), namespace(X=X)
+        return float(xp.sum(xp.sum(x * x, axis=tuple(range(1, x.ndim))) * beside(weight, x)))
+    x = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
+    return float(np.einsum("ij,ij->i", x, x) @ weight)
+
+
 @dataclass(frozen=True)
 class FirstLook:
     """Sees the norms of inputs of so many `columns`, the labels, or both."""
@@ -86,9 +96,8 @@ class FirstLook:
     def add(self, summary: Seen, block: Block, team: Team) -> Seen:
         seen = Seen()
         if self.norms:
-            x = np.asarray(block.X, dtype=np.float64).reshape(len(block), -1)
             w = np.ones(len(block)) if block.weight is None else block.weight
-            seen.weight, seen.square = float(w.sum()), float(np.einsum("ij,ij->i", x, x) @ w)
+            seen.weight, seen.square = float(w.sum()), weighted_square(block.X, w)
         if self.labels:
             labels = block.T
             if labels.dtype.kind == "f" and np.any(labels != np.trunc(labels)):
@@ -149,9 +158,10 @@ class Training:
             t, known = x, planes
         else:
             targets, cost = self.targets(block.T)
-            if targets.shape != self.output.shape(len(block)):
-                wanted = self.output.shape(len(block))
-                raise ValueError(f"`y` must have the shape {wanted} as in the first block, got {targets.shape}.")
+            if tuple(targets.shape) != (wanted := self.output.shape(len(block))):
+                raise ValueError(f"`y` must have the shape {wanted} as in the first block, got {tuple(targets.shape)}.")
+            if is_elsewhere(x) and not is_elsewhere(targets):
+                targets = beside(targets, x)  # indicators, which are made of labels in NumPy
             t, known = self.output.pack(targets, summary.dtype), None
         weight = block.weight if cost is None else cost if block.weight is None else block.weight * cost
         if self.ridge is not None:

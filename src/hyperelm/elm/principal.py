@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from hyperelm._validation import FloatArray
+from hyperelm._arrays import beside, concatenated, is_elsewhere, namespace, to_numpy, zeros
+from hyperelm._validation import FloatArray, as_real
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import Block
 from hyperelm.elm import rows
@@ -79,13 +80,14 @@ class Moments:
     def add(self, summary: Sums, block: rows.Block, team: Team) -> Sums:
         x = self.input.pack(block.X, self.dtype)
         if self.bias:
-            one = np.zeros((len(x), 1, self.algebra.dim), dtype=self.dtype)
+            one = zeros((len(block), 1, self.algebra.dim), x)
             one[..., 0] = 1
-            x = np.concatenate([x, one], axis=1)
-        nothing = np.empty((len(x), 0, self.algebra.dim), dtype=self.dtype)
-        summary.gram.update(x, nothing, block.weight, team=team)
-        w = np.ones(len(x)) if block.weight is None else block.weight
-        summary.columns += w @ np.asarray(block.X, dtype=np.float64).reshape(len(x), -1)
+            x = concatenated([x, one], axis=1)
+        summary.gram.update(x, zeros((len(block), 0, self.algebra.dim), x), block.weight, team=team)
+        w = np.ones(len(block)) if block.weight is None else block.weight
+        columns = as_real(block.X, "X") if is_elsewhere(x) else np.asarray(block.X, dtype=np.float64)
+        sums = beside(w, columns) @ namespace(X=x).reshape(columns, (len(block), self.input.columns))
+        summary.columns += to_numpy(sums)
         summary.weight += block.count
         return summary
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
+from hyperelm._arrays import detached, is_elsewhere, moved, namespace
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.rows import Array, Stored, is_stored
@@ -131,8 +133,9 @@ class ELMRegressor(RegressorMixin, BaseELM):
         array of shape (n,), (n, columns) or (n, N, d)
             As the targets were that it was fitted to.
         """
-        X = self._checked_for_prediction(X)
-        return self._outputs(X).reshape(self._output.shape(len(X)))
+        X = self._checked_for_prediction(X, "predict")
+        Y: FloatArray = namespace(X=X).reshape(self._outputs(X), self._output.shape(X.shape[0]))
+        return Y
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R², the mean over the columns or the components of y.
@@ -147,14 +150,17 @@ class ELMRegressor(RegressorMixin, BaseELM):
         -------
         float
         """
-        flat = [np.asarray(part).reshape(len(part), -1) for part in (y, self.predict(X))]
-        return float(r2_score(*flat, sample_weight=sample_weight))
+        Y = self.predict(X)
+        y, weight = (None if part is None else moved(part, Y) for part in (y, sample_weight))
+        xp = namespace(Y=Y)
+        flat = [xp.reshape(part, (part.shape[0], math.prod(part.shape[1:]))) for part in (y, Y)]
+        return float(r2_score(*flat, sample_weight=weight))
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
         if is_stored(y) or (before is not None and isinstance(y, np.ndarray)):
             y = Stored(y, "y", before=before or 0)
         else:
-            y = checked_target(self, y)
+            y = moved(checked_target(self, y), X)
         self._check_components(y, "y")
         return y
 
@@ -169,6 +175,5 @@ def checked_target(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    return np.asarray(
-        check_array(y, ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
-    )
+    y = check_array(detached(y), ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
+    return y if is_elsewhere(y) else np.asarray(y)

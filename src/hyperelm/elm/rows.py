@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from hyperelm._arrays import is_elsewhere, row_block
 from hyperelm.elm.progress import Progress
 from hyperelm.solvers.accumulator import check_finite
 from hyperelm.solvers.sums import row_blocks
@@ -106,7 +107,7 @@ class Rows:
         self.X, self.T, self.weight = X, T, weight
 
     def __len__(self) -> int:
-        return len(self.X)
+        return self.X.shape[0]
 
     def block(self, at: slice) -> Block:
         return Block(self, at)
@@ -123,11 +124,11 @@ class Block:
 
     @cached_property
     def X(self) -> NDArray[Any]:
-        return self._rows.X[self._at]
+        return row_block(self._rows.X, self._at)
 
     @cached_property
     def T(self) -> NDArray[Any]:
-        return self.X if self.targets_are_inputs else self._rows.T[self._at]
+        return self.X if self.targets_are_inputs else row_block(self._rows.T, self._at)
 
     @cached_property
     def weight(self) -> NDArray[Any] | None:
@@ -216,6 +217,8 @@ class Local:
         """Of all rows; on return the memory that a team works in is free again."""
         summary = work.begin()
         rows = float("inf") if self._total is None else self._total
+        # Other libraries than NumPy have threads of their own.
+        rows = 0.0 if is_elsewhere(self.first.X) else rows
         with team(rows * work.work) as crew, Progress(self._title, work.name, self._total) as progress:
             for part in self._parts:
                 summary = add_all(work, summary, part, crew, progress.advance)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._arrays import is_elsewhere, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.elm.regressor import ELMRegressor
 from hyperelm.elm.rows import Rows, Stored
@@ -23,7 +24,8 @@ from hyperelm.elm.rows import Rows, Stored
 class TableRegressor(ELMRegressor):
     """`ELMRegressor` for tables (n, columns) in any units: what `hyperelm fit` saves.
 
-    Parameters are those of `ELMRegressor`. The first rows that it sees fix the scales.
+    Parameters are those of `ELMRegressor`. The first rows that it sees fix the scales. Rows of other array libraries
+    are copied to NumPy.
 
     Attributes
     ----------
@@ -63,6 +65,7 @@ class TableRegressor(ELMRegressor):
         return self
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
+        X, y = (to_numpy(array) if is_elsewhere(array) else array for array in (X, y))
         rows = super()._check_rows(X, y, sample_weight, reset=reset, before=before)
         if isinstance(rows.X, Stored) or isinstance(rows.T, Stored) or rows.X.ndim != 2 or rows.T.ndim > 2:
             raise ValueError(

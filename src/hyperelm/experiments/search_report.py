@@ -66,18 +66,19 @@ def _summary(results: Results) -> list[str]:
 
 def _task(results: Results) -> str:
     settings = results.settings
-    return {
-        "lorenz": "The next position of the Lorenz system from the last three, positions being imaginary parts; the "
-        "first 300 of 4,000 positions are for training.",
-        "images": f"Patches of {SIDE} x {SIDE} pixels through a code, colours being imaginary parts; "
-        f"{PATCHES[0]:,} patches are for training, {PATCHES[1]:,} others for testing.",
+    task = {
+        "lorenz": "The next position of the Lorenz system from the last three; the first 300 of 4,000 positions are "
+        "for training.",
+        "images": f"The colours of patches of {SIDE} x {SIDE} pixels through a code; {PATCHES[0]:,} patches are for "
+        f"training, {PATCHES[1]:,} others for testing.",
         "hidden": f"Y = XM with {FEATURES} numbers a row in {settings['hidden']}, and noise of "
         f"{percent(settings['noise'])} of the signal; {SAMPLES[0]} rows for training, {SAMPLES[1]} for testing, drawn "
         f"anew in every repetition.",
-        "csv": f"Columns {settings['target']} from the others, which fill "
-        f"{'the imaginary parts' if results.is_imaginary else 'all components'} of numbers in their order; "
-        f"{percent(HELD_OUT, 0)} of the rows, drawn at random, are held out.",
+        "csv": f"The columns {settings['target']} from the others; {percent(HELD_OUT, 0)} of the rows, drawn at "
+        "random, are held out.",
     }[settings["task"]]
+    parts = "the imaginary parts" if results.is_imaginary else "all components"
+    return f"{task} Columns fill {parts} of numbers in their order."
 
 
 def _model(results: Results) -> str:
@@ -99,8 +100,11 @@ def _leader(results: Results, ranking: Comparison, noun: str) -> str:
     def name(item: str) -> str:
         return figures.class_name(results, item) if noun == "class" else results.label(item)
 
-    first, rivals = ranking.order[0], ranking.contenders[1:]
+    first, twins = ranking.order[0], ranking.same[0]
+    rivals = [rival for rival in ranking.contenders if rival not in twins]
     text = f"Best {noun}: {name(first)}, {_db(ranking.value(first))}"
+    if len(twins) > 1:
+        text += f", the same model as {listed([name(twin) for twin in twins if twin != first])}"
     if not rivals:
         return f"{text}, beyond chance." if len(ranking.order) > 1 else f"{text}."
     if len(rivals) > _NAMED:
@@ -238,7 +242,7 @@ def _chance_section(results: Results) -> Section:
             "A check: a table and the one with all imaginary units negated are equal in distribution on data without "
             f"real parts, so that only chance tells them apart. At the level of 5\u00a0% a pair, {differ} of "
             f"{len(results.partners)} such pairs ({percent(differ / len(results.partners))}) differ; with all "
-            f"pairs considered together, {apart or 'none'}."
+            f"pairs considered together, {apart or 'none'}. Pairs share random numbers, so that these shares scatter."
         )
     same = [group for group in ranking.same if len(group) > 1]
     tables = []

@@ -129,6 +129,8 @@ def outcome(directory: Path) -> list[str]:
         first, last = tables.places(name)
         held = f"place {first}" if first == last else f"places {first} to {last} of {len(tables.order)}"
         structure = results.algebras[name].structure
+        twins = next(len(group) - 1 for group in tables.same if name in group)
+        held += f", the same model as {twins} other{'s' * (twins > 1)}" * (twins > 0)
         score = decibels(tables.value(name)).replace("\u00a0", " ").replace("−", "-")
         lines.append(f"{place}. {results.label(name)}, {structure}: {score}, {held}")
     return lines

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import math
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -38,28 +40,48 @@ def read_columns(
     content = _content(path, option)
     if hashlib.sha256(content).hexdigest() != expected:
         raise ValueError(f"{option} must not change while it is used, but {path} has.")
-    try:
-        lines = list(csv.reader(content.decode("utf-8-sig").splitlines()))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error}.") from None
-    while lines and not lines[-1]:
-        lines.pop()
-    header = bool(lines) and bool(lines[0]) and all(cell.strip() and _number(cell) is None for cell in lines[0])
-    rows = lines[header:]
-    if not rows:
-        raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
-    for number, row in enumerate(rows, start=1 + header):
-        if len(row) != len(rows[0]) and row:
+    names: list[str] = []
+    at: Sequence[int] = ()
+    values, width = array("d"), 0  # a few bytes a number, as files may be large
+    for number, line in _lines(content, path, option):
+        if number == 1 and all(cell.strip() and _number(cell) is None for cell in line):
+            names = [cell.strip() for cell in line]
+            continue
+        if not width:
+            width = len(line)
+            names = names or [str(n) for n in range(1, width + 1)]
+            if len(names) != width:
+                raise ValueError(
+                    f"{option} must have as many names as columns, got {len(names)} for {width} in {path}."
+                )
+            at = range(width) if only is None else [place(name, names, path) for name in only]
+        if len(line) != width:
+            if only is None:  # a cell that is no number says more, such as one with other separators
+                _row(line, range(len(line)), number, path, option)
             raise ValueError(
-                f"{option} must have as many columns in every row, got {len(row)} instead of {len(rows[0])} in row "
+                f"{option} must have as many columns in every row, got {len(line)} instead of {width} in row "
                 f"{number} of {path}."
             )
-    names = [cell.strip() for cell in lines[0]] if header else [str(n) for n in range(1, len(rows[0]) + 1)]
-    if len(names) != len(rows[0]):
-        raise ValueError(f"{option} must have as many names as columns, got {len(names)} for {len(rows[0])} in {path}.")
-    at = range(len(names)) if only is None else [place(name, names, path) for name in only]
-    values = [_row(row, at, number, path, option) for number, row in enumerate(rows, start=1 + header)]
-    return [names[n] for n in at], np.array(values)
+        values.extend(_row(line, at, number, path, option))
+    if not width:
+        raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
+    return [names[n] for n in at], np.array(values).reshape(-1, len(at))
+
+
+def _lines(content: bytes, path: str, option: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines with their numbers; only the last ones may be empty."""
+    gap = 0
+    try:
+        lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=None))
+        for number, line in enumerate(lines, start=1):
+            if line and gap:
+                _row([""], [0], gap, path, option)  # which is no number
+            if line:
+                yield number, line
+            else:
+                gap = gap or number
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error}.") from None
 
 
 def place(name: str, names: list[str], path: str) -> int:
@@ -88,7 +110,7 @@ def _content(path: str, option: str) -> bytes:
 def _row(line: list[str], at: Sequence[int], number: int, path: str, option: str) -> list[float]:
     values = []
     for n in at:
-        cell = line[n] if line else ""
+        cell = line[n]
         value = _number(cell)
         if value is None or not math.isfinite(value):
             raise ValueError(

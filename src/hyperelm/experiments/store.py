@@ -279,6 +279,8 @@ def _connect(path: Path, **options: Any) -> sqlite3.Connection:
 
 
 def _damaged(path: Path, reason: object) -> str:
+    # SQLite's messages quote the file.
+    reason = "".join(c if c.isprintable() else " " for c in str(reason))
     return f"{path} cannot be used as a file of results: {reason}. It was left as it is; choose another directory."
 
 

@@ -2,7 +2,8 @@
 
 An accumulator summarises the rows (H, T) of a least-squares problem HX ≈ T in a state whose size does not depend
 on their number. `update` takes in a row block, `merge` what another accumulator has seen; rows may arrive in any
-order and grouping.
+order and grouping. Rows of another array library are summed up where they live, and only the sums come to NumPy, when
+they are merged, solved or stored.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._arrays import as_precision, beside, detached, is_elsewhere, namespace, to_numpy
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
@@ -68,22 +70,24 @@ class Accumulator(ABC):
         `count` says for how many samples it stands where that is not the sum of the weights, as with weights that
         are costs; `team` does the independent pieces of work; `known` are planes of T that are formed already.
         """
+        namespace(H=H, T=T)
         H, T = self._shaped(H, self.unknowns, "H"), self._shaped(T, self.targets, "T")
-        if len(H) != len(T):
-            raise ValueError(f"`H` and `T` must have the same number of rows, got {len(H)} and {len(T)}.")
+        rows = H.shape[0]
+        if rows != T.shape[0]:
+            raise ValueError(f"`H` and `T` must have the same number of rows, got {rows} and {T.shape[0]}.")
         team = team or Team()
-        weight = check_weight(sample_weight, len(H), self.dtype)
+        weight = check_weight(sample_weight, rows, self.dtype)
         check_finite(H, "H", self.rows, team)
         square = check_finite(T, "T", self.rows, team)
         if weight is not None:
-            roots = np.sqrt(weight)[:, None, None]
+            roots = beside(np.sqrt(weight), H)[:, None, None]
             H, T, known = H * roots, T * roots, None
         self._add(H, T, team, known)
-        self.rows += len(H)
+        self.rows += rows
         if count is None:
-            count = len(H) if weight is None else float(weight.sum(dtype=np.float64))
+            count = rows if weight is None else float(weight.sum(dtype=np.float64))
         self.weight += count
-        self.square += square if weight is None else sum(by_rows(T, sum_of_squares, team))
+        self.square += square if weight is None else total_square(T, team)
 
     def merge(self, other: Accumulator) -> None:
         """Take in the rows that `other` has seen."""
@@ -159,16 +163,19 @@ class Accumulator(ABC):
     def _shaped(self, array: Any, columns: int, name: str) -> FloatArray:
         array = as_hypercomplex(array, self.algebra, name, axes=2)
         if array.ndim != 3 or array.shape[1] != columns:
-            raise ValueError(f"`{name}` must have shape (rows, {columns}, {self.algebra.dim}), got {array.shape}.")
-        return np.asarray(array, dtype=self.dtype)
+            raise ValueError(
+                f"`{name}` must have shape (rows, {columns}, {self.algebra.dim}), got {tuple(array.shape)}."
+            )
+        return as_precision(detached(array), self.dtype)
 
 
 def check_finite(array: FloatArray, name: str, before: int = 0, team: Team | None = None) -> float:
     """Σ x², refusing NaN and infinity and naming their row, counted from `before`. A finite sum is proof enough."""
     with np.errstate(over="ignore", invalid="ignore"):
-        square = float(sum(by_rows(array, sum_of_squares, team or Team())))
+        square = total_square(array, team or Team())
     if math.isfinite(square):
         return square
+    array = to_numpy(array)
     bad = ~np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
     if bad.any():
         row = int(np.argmax(bad))
@@ -178,14 +185,22 @@ def check_finite(array: FloatArray, name: str, before: int = 0, team: Team | Non
 
 
 def check_weight(sample_weight: Any, rows: int, dtype: np.dtype[Any]) -> FloatArray | None:
+    """One weight for each row, in NumPy wherever the rows are: they are few numbers beside the rows."""
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=dtype)
+    weight = np.asarray(to_numpy(sample_weight), dtype=dtype)
     if weight.shape != (rows,):
         raise ValueError(f"`sample_weight` must have one weight for each of the {rows} rows, got shape {weight.shape}.")
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError("`sample_weight` must be finite and not negative.")
     return weight
+
+
+def total_square(array: FloatArray, team: Team) -> float:
+    """Σ x², some rows at a time."""
+    if is_elsewhere(array):
+        return float(namespace(array=array).sum(array * array))
+    return float(sum(by_rows(array, sum_of_squares, team)))
 
 
 def sum_of_squares(array: FloatArray) -> float:

@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hyperelm._arrays import as_precision, beside, detached, is_elsewhere, namespace, numpy_dtype
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
-from hyperelm.products import matmul
-from hyperelm.solvers.accumulator import Accumulator, check_finite, sum_of_squares
+from hyperelm.products import matmul, norm
+from hyperelm.solvers.accumulator import Accumulator, check_finite, total_square
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
 from hyperelm.solvers.solve import Solution, solve
 from hyperelm.solvers.sums import chunk_rows, row_blocks
 from hyperelm.solvers.svd import svd
-from hyperelm.solvers.team import team
+from hyperelm.solvers.team import Team, team
 
 # Up to which the answer of `gram` is kept.
 LARGEST_CONDITION = {"float64": 1e4, "float32": 1e3}
@@ -88,7 +89,7 @@ def as_long_as_safe(state: Accumulator, H: FloatArray, weight: FloatArray | None
     if not isinstance(state, Gram):
         return state
     table = state.algebra.table.reshape(state.algebra.dim, -1)
-    square = sum_of_squares(H) * float(np.linalg.norm(table, 2)) ** 2
+    square = total_square(H, Team()) * float(np.linalg.norm(table, 2)) ** 2
     bound = state.bound + square * (1.0 if weight is None else float(weight.max(initial=0.0)))
     limit = LARGEST_CONDITION[state.dtype.name]
     return state if bound + ridge <= limit**2 * ridge else QR.following(state)
@@ -144,7 +145,7 @@ def lstsq(
         return _result(A, B, algebra, svd(A, B, algebra, ridge=ridge, rtol=rtol), "svd")
     if method == "gram" or (method == "auto" and _squares_are_safe(A, square)):
         solution = solve(_accumulate(Gram, A, B, algebra), ridge, rtol=rtol)
-        if method == "gram" or trusted(solution, A.dtype):
+        if method == "gram" or trusted(solution, numpy_dtype(A)):
             return _result(A, B, algebra, solution, "gram")
     return _result(A, B, algebra, solve(_accumulate(QR, A, B, algebra), ridge, rtol=rtol), "qr")
 
@@ -157,41 +158,48 @@ def check_ridge(ridge: Any) -> None:
 
 
 def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray, float]:
-    A, B = as_hypercomplex(A, algebra, "A", axes=2), as_hypercomplex(B, algebra, "B", axes=2)
+    namespace(A=A, B=B)
+    A = as_hypercomplex(detached(A), algebra, "A", axes=2)
+    B = as_hypercomplex(detached(B), algebra, "B", axes=2)
     for name, array in (("A", A), ("B", B)):
         if array.ndim != 3:
-            raise ValueError(f"`{name}` must have 3 axes, (rows, columns, {algebra.dim}), got shape {array.shape}.")
-    if len(A) != len(B):
-        raise ValueError(f"`B` must have as many rows as `A`, {len(A)}, got {len(B)} in shape {B.shape}.")
+            raise ValueError(
+                f"`{name}` must have 3 axes, (rows, columns, {algebra.dim}), got shape {tuple(array.shape)}."
+            )
+    if A.shape[0] != B.shape[0]:
+        raise ValueError(
+            f"`B` must have as many rows as `A`, {A.shape[0]}, got {B.shape[0]} in shape {tuple(B.shape)}."
+        )
     square = check_finite(A, "A")
     check_finite(B, "B")
-    dtype = np.result_type(A, B)
-    return A.astype(dtype, copy=False), B.astype(dtype, copy=False), square
+    dtype = np.result_type(numpy_dtype(A), numpy_dtype(B))
+    return as_precision(A, dtype), as_precision(B, dtype), square
 
 
 def _squares_are_safe(A: FloatArray, square: float) -> bool:
     """Whether sums of squares of entries of A, Σ a² in all, neither overflow nor vanish."""
-    info = np.finfo(A.dtype)
+    info = np.finfo(numpy_dtype(A))
     if square == 0:
-        return not A.any()
-    return float(info.tiny / info.eps) * A.size < square < float(info.max * info.eps)
+        return not bool(namespace(A=A).any(A != 0))
+    return float(info.tiny / info.eps) * math.prod(A.shape) < square < float(info.max * info.eps)
 
 
 def _accumulate(kind: type[Accumulator], A: FloatArray, B: FloatArray, algebra: Algebra) -> Accumulator:
     M, L, N = *A.shape[:2], B.shape[1]
-    state = kind(algebra, L, N, A.dtype)
-    with team(M * L * (L + N) * algebra.dim**2) as crew:
-        for rows in row_blocks(M, chunk_rows(algebra, 0, L, N, A.itemsize)):
-            state.update(A[rows], B[rows], team=crew)
+    state = kind(algebra, L, N, numpy_dtype(A))
+    with team(0.0 if is_elsewhere(A) else M * L * (L + N) * algebra.dim**2) as crew:
+        for rows in row_blocks(M, chunk_rows(algebra, 0, L, N, state.dtype.itemsize)):
+            state.update(A[rows, ...], B[rows, ...], team=crew)
     return state
 
 
 def _result(A: FloatArray, B: FloatArray, algebra: Algebra, solution: Solution, method: str) -> LstsqResult:
+    x = beside(solution.x, A) if is_elsewhere(A) else solution.x
     squares = [
-        float(np.linalg.norm(matmul(A[rows], solution.x, algebra) - B[rows])) ** 2 for rows in row_blocks(len(A), 512)
+        float(norm(matmul(A[rows, ...], x, algebra) - B[rows, ...])) ** 2 for rows in row_blocks(A.shape[0], 512)
     ]
     return LstsqResult(
-        x=solution.x,
+        x=x,
         rank=solution.rank,
         condition=solution.condition,
         residual=math.sqrt(sum(squares)),

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._arrays import are_together, is_elsewhere, namespace, sums_of_products, to_numpy
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
@@ -48,10 +49,10 @@ class Gram(Accumulator):
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
-        # HᵀH as the sums of a plan and HᵀT by the scheme that a row block took ...
+        # HᵀH as the sums of a plan and HᵀT by the scheme that a row block took, where its rows live ...
         self._squares: FloatArray | None = None
         self._crosses: dict[Kind, FloatArray] = {}
-        # ... and what has been summed of them: the forms of HᵀH, (F, L, L), and HᵀT in the block basis, (d, L, N).
+        # ... and, in NumPy, what is summed of them: the forms of HᵀH, (F, L, L), HᵀT in the block basis, (d, L, N).
         self._forms: FloatArray | None = None
         self._coordinates: FloatArray | None = None
 
@@ -78,24 +79,44 @@ class Gram(Accumulator):
         at_squares = at[products.left.shape[1] :]
         h = team_planes(H, of_H, "narrow", team)
         t = known.image if known and kind.reverse else team_planes(T, products.out, "wide", team)
+        squares = [[(h[at_squares[a], ...], h[at_squares[b], ...], c) for a, b, c in sums] for sums in plan.sums]
+        crosses = {q: [(h[at[p], ...], t[s, ...], c) for p, s, c in terms] for q, terms in products.by_right().items()}
+        if not all(are_together(H, sums) for sums in (self._squares, *self._crosses.values()) if sums is not None):
+            self._summed_squares()
+            self._summed_crosses()
+        if is_elsewhere(H):
+            self._sum_elsewhere(squares, crosses, kind, H)
+        else:
+            self._sum(squares, crosses, kind, team)
+
+    def _sum(self, squares: list[list[Pair]], crosses: dict[int, list[Pair]], kind: Kind, team: Team) -> None:
+        """Add aᵀb of all pairs of planes to the sums, a team at work."""
+        plan, cross = self._plan(), self._cross(kind)
         if self._squares is None:
             self._squares = np.zeros((len(plan.sums), self.unknowns, self.unknowns), self.dtype)
-        cross = self._cross(kind)
         work: list[tuple[Sequence[Pair], FloatArray]] = []
-        planes_of_x = products.by_right()
-        parts = min(-(-_TASKS // len(planes_of_x)) if planes_of_x else 1, max(1, self.targets // _NARROWEST))
-        for q, terms in planes_of_x.items():
+        parts = min(-(-_TASKS // len(crosses)) if crosses else 1, max(1, self.targets // _NARROWEST))
+        for q, pairs in crosses.items():
             for columns in pieces(self.targets, parts):
-                work.append(([(h[at[p]].T, t[s, :, columns], c) for p, s, c in terms], cross[q, :, columns]))
-        for total, sums in zip(self._squares, plan.sums):
-            pairs = [(h[at_squares[a]], h[at_squares[b]], c) for a, b, c in sums]
+                work.append(([(a.T, b[:, columns], c) for a, b, c in pairs], cross[q, :, columns]))
+        for total, sums, pairs in zip(self._squares, plan.sums, squares):
             if len(plan.sums) == 1 and all(a == b for a, b, _ in sums):
                 work.extend(_corners(pairs, total))
             else:
-                work.append(([(a.T, b, c) for a, b, c in pairs], total))
+                work.append((_transposed(pairs), total))
         # The longest first, so that all threads end at the same time.
         work.sort(key=lambda sums: len(sums[0]) * sums[1].size, reverse=True)
         team.run([partial(sum_products, pairs, total, team) for pairs, total in work])
+
+    def _sum_elsewhere(
+        self, squares: list[list[Pair]], crosses: dict[int, list[Pair]], kind: Kind, H: FloatArray
+    ) -> None:
+        """The same where the rows H live, by a library that has its own ways to be fast."""
+        L, N, planes_of_x = self.unknowns, self.targets, self._scheme(kind).right.shape[1]
+        square = sums_of_products([_transposed(pairs) for pairs in squares], (L, L), H)
+        cross = sums_of_products([_transposed(crosses.get(q, [])) for q in range(planes_of_x)], (L, N), H)
+        self._squares = square if self._squares is None else self._squares + square
+        self._crosses[kind] = cross if kind not in self._crosses else self._crosses[kind] + cross
 
     def _plan(self) -> GramPlan:
         return gram_plan(self.algebra, search=is_worth_searching(self.unknowns, self.unknowns))
@@ -148,7 +169,7 @@ class Gram(Accumulator):
             traces += np.trace(self._forms, axis1=1, axis2=2)
         if self._squares is not None:
             symmetric = np.concatenate([of_block.signs for of_block in of_blocks]) > 0
-            traces += symmetric * (self._plan().to_forms @ np.trace(self._squares, axis1=1, axis2=2))
+            traces += symmetric * (self._plan().to_forms @ _traces(self._squares))
         on_diagonal, first = [], 0
         for of_block in of_blocks:
             last = first + len(of_block.forms)
@@ -162,8 +183,9 @@ class Gram(Accumulator):
         if self._forms is None:
             self._forms = np.zeros((len(signs), self.unknowns, self.unknowns), self.dtype)
         if self._squares is not None:
+            squares = to_numpy(self._squares)
             for form, sign, row in zip(self._forms, signs, self._plan().to_forms.astype(self.dtype)):
-                total = sum(c * self._squares[n] for n, c in enumerate(row) if c)
+                total = sum(c * squares[n] for n, c in enumerate(row) if c)
                 form += self.dtype.type(0.5) * (total + self.dtype.type(sign) * np.transpose(total))
             self._squares = None
         return self._forms
@@ -173,7 +195,7 @@ class Gram(Accumulator):
         total = self._coordinates
         for kind, cross in self._crosses.items():
             to_coordinates = block_basis(self.algebra).coordinates.T @ self._scheme(kind).right
-            image = cross
+            image = cross = to_numpy(cross)
             if not is_identity(to_coordinates):
                 image = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
                 rows = image.reshape(self.algebra.dim, -1)
@@ -198,6 +220,15 @@ class Gram(Accumulator):
                     c = entries[q, r]
                     gram[q, :, r] += kind.type(c if block.is_complex else c.real) * total
             yield gram.reshape(block.size * L, block.size * L)
+
+
+def _traces(sums: FloatArray) -> FloatArray:
+    xp = namespace(sums=sums)
+    return np.trace(sums, axis1=1, axis2=2) if xp is np else to_numpy(xp.linalg.trace(sums))
+
+
+def _transposed(pairs: list[Pair]) -> list[Pair]:
+    return [(a.T, b, c) for a, b, c in pairs]
 
 
 def _corners(pairs: list[Pair], total: FloatArray) -> Iterator[tuple[list[Pair], FloatArray]]:

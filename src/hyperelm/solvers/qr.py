@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from hyperelm._arrays import are_together, beside, is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, block_matrix, gather, planes
@@ -47,8 +48,8 @@ class QR(Accumulator):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Also entries, (d, p): the entries of all B; and of block n R.n, (K, K), and qt.n, (K, R)."""
-        factors = {f"R.{n}": np.triu(R) for n, (R, _) in enumerate(self._factors)}
-        targets = {f"qt.{n}": qt for n, (_, qt) in enumerate(self._factors)}
+        factors = {f"R.{n}": np.triu(R) for n, (R, _) in enumerate(self._gathered())}
+        targets = {f"qt.{n}": qt for n, (_, qt) in enumerate(self._gathered())}
         return super().arrays() | {"entries": block_basis(self.algebra).entries} | factors | targets
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -75,19 +76,22 @@ class QR(Accumulator):
         basis = block_basis(self.algebra)
         entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
         for n, block in enumerate(basis.blocks):
-            A = block_matrix(entries[basis.entry_slices[n]], block)
-            self._fold(n, A, gather(coordinates[basis.coordinate_slices[n]], block))
+            A = block_matrix(entries[basis.entry_slices[n], ...], block)
+            self._fold(n, A, gather(coordinates[basis.coordinate_slices[n], ...], block))
 
     def _merge(self, other: QR) -> None:
-        for n, (R, qt) in enumerate(other._factors):
+        for n, (R, qt) in enumerate(other._gathered()):
             self._fold(n, np.triu(R), qt)
         self.tail += other.tail
 
     def _fold(self, n: int, A: Array, t: Array) -> None:
-        R, qt = self._factors[n]
         if 0 in A.shape:
-            self.tail += float(np.linalg.norm(t) ** 2)
+            self.tail += _square(t)
             return
+        if is_elsewhere(A):
+            self._fold_elsewhere(n, A, t)
+            return
+        R, qt = self._gathered()[n]
         tpqrt, tpmqrt = lapack.get_lapack_funcs(("tpqrt", "tpmqrt"), (R,))
         R, reflectors, t_factor, info = tpqrt(0, min(_PANEL, len(R)), R, A, overwrite_a=True)
         assert info == 0, info
@@ -96,7 +100,28 @@ class QR(Accumulator):
             qt, t, info = tpmqrt(0, reflectors, t_factor, qt, t, trans=adjoint, overwrite_a=True)
             assert info == 0, info
         self._factors[n] = (R, qt)
-        self.tail += float(np.linalg.norm(t.astype(np.result_type(t, np.float64), copy=False))) ** 2
+        self.tail += _square(t)
+
+    def _fold_elsewhere(self, n: int, A: Array, t: Array) -> None:
+        """The same where the rows live, without LAPACK's shape of it."""
+        xp = namespace(A=A, t=t)
+        R, qt = (part if are_together(part, A) else beside(to_numpy(part), A) for part in self._factors[n])
+        stacked, targets = xp.concat([R, A]), xp.concat([qt, t])
+        Q, R = xp.linalg.qr(stacked)
+        qt = xp.matrix_transpose(xp.conj(Q) if xp.isdtype(Q.dtype, "complex floating") else Q) @ targets
+        self._factors[n] = (R, qt)
+        self.tail += _square(targets - Q @ qt)
+
+    def _gathered(self) -> list[tuple[Array, Array]]:
+        """The factors in NumPy, where they stay until rows from elsewhere come."""
+        for n, (R, qt) in enumerate(self._factors):
+            if is_elsewhere(R):
+                self._factors[n] = (np.asfortranarray(to_numpy(R)), np.asfortranarray(to_numpy(qt)))
+        return self._factors
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._gathered()
+        return self.__dict__
 
     def restricted(self, rows: NDArray[np.intp]) -> QR:
         """What the accumulator of these rows of X alone would hold, but for signs."""
@@ -109,4 +134,16 @@ class QR(Accumulator):
 
     def problems(self) -> Sequence[Triangular]:
         blocks = block_basis(self.algebra).blocks
-        return [Triangular(np.triu(R), qt, b.parts * b.copies) for b, (R, qt) in zip(blocks, self._factors)]
+        return [Triangular(np.triu(R), qt, b.parts * b.copies) for b, (R, qt) in zip(blocks, self._gathered())]
+
+
+def _square(t: Array) -> float:
+    """‖t‖², which may be beyond the largest number in the precision of t."""
+    if 0 in t.shape:
+        return 0.0
+    if is_elsewhere(t):
+        xp = namespace(t=t)
+        sizes = xp.abs(t)
+        largest = float(xp.max(sizes)) or 1.0
+        return largest**2 * float(xp.sum((sizes / largest) ** 2))
+    return float(np.linalg.norm(t.astype(np.result_type(t, np.float64), copy=False))) ** 2

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._arrays import is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import scheme
@@ -42,6 +43,8 @@ def chunk_rows(algebra: Algebra, inputs: int, unknowns: int, targets: int, items
 
 def nonzero_components(x: FloatArray, team: Team) -> tuple[int, ...]:
     """The components that are not zero throughout x, (m, n, d)."""
+    if is_elsewhere(x):
+        return tuple(np.flatnonzero(to_numpy(namespace(x=x).any(x != 0, axis=(0, 1)))).tolist())
     return tuple(k for k in range(x.shape[-1]) if x[:1, :, k].any() or any(by_rows(x[:, :, k], np.any, team)))
 
 
@@ -59,7 +62,7 @@ def by_rows(array: FloatArray, function: Callable[[FloatArray], Any], team: Team
 
 def team_planes(x: FloatArray, basis: NDArray[np.float64], name: str, team: Team) -> FloatArray:
     """The planes of x, (m, n, d) -> (p, m, n), in the team's memory called `name` unless they are views of x."""
-    if is_identity(basis) and x.strides[1] == x.itemsize:
+    if is_elsewhere(x) or (is_identity(basis) and x.strides[1] == x.itemsize):
         return planes(x, basis)
     image = team.array(name, (basis.shape[1], *x.shape[:2]), x.dtype)
     team.run([partial(planes, x[rows], basis, out=image[:, rows]) for rows in row_blocks(len(x), _ROWS)])

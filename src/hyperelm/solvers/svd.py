@@ -1,7 +1,7 @@
 """The reference: the paper's solution X = φ⁻¹(Φ_L(A)† φ(B)), all rows at once.
 
 It builds Φ_L(A), d² times the size of A, and takes its singular value decomposition. Everything faster is measured
-against it.
+against it. Rows from elsewhere are copied to NumPy.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._arrays import numpy_dtype, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.products import from_real, left_matrix, to_real
@@ -35,7 +36,7 @@ def svd(
 ) -> Solution:
     """The solution X, (L, N, d), of AX ≈ B for A, (M, L, d), and B, (M, N, d); arguments as in
     `solve` and `Accumulator.update`."""
-    rows = AllRows(algebra, A.shape[1], B.shape[1], np.result_type(A, B))
+    rows = AllRows(algebra, A.shape[1], B.shape[1], np.result_type(numpy_dtype(A), numpy_dtype(B)))
     rows.update(A, B, sample_weight, count=count)
     return solve(rows, ridge, free=free, rtol=rtol)
 
@@ -50,7 +51,7 @@ class AllRows(Accumulator):
         self._parts: list[tuple[Array, Array]] = []
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
-        self._parts.append((left_matrix(H, self.algebra), to_real(T)))
+        self._parts.append((left_matrix(to_numpy(H), self.algebra), to_real(to_numpy(T))))
 
     def _merge(self, other: AllRows) -> None:
         self._parts += other._parts
