@@ -55,7 +55,7 @@ def checks():
                 yield pytest.param(estimator, check, id=name)
 
 
-@pytest.mark.parametrize(("estimator", "check"), checks())
+@pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     """On other array libraries, too, which scikit-learn wants SciPy to have been asked for."""
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")

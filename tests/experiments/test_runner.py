@@ -227,7 +227,12 @@ def test_a_full_disk(tmp_path, expected):
 def test_a_dask_cluster_gives_the_same(tmp_path, expected):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
+        n_workers=1,
+        threads_per_worker=2,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
     ) as cluster:
         done = command(*RUN, "--out", tmp_path, "--dask", cluster.scheduler_address)
     assert done.exit_code == 0, done.output
