@@ -200,7 +200,7 @@ def predict_rows(
         from hyperelm import tables
 
         if out is not None:
-            tables.check_out(out)
+            tables.check_out(out, "--out")
         text = StringIO()
         names, rows = tables.predict(tables.load_table_model(model), str(data))
         csv.writer(text, lineterminator="\n").writerows([names, *rows])
@@ -221,11 +221,14 @@ def show_model(model: Annotated[Path, typer.Argument(metavar="MODEL", help="A fi
 @app.command("export-onnx")
 def export_onnx(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm.save`.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ONNX file to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new ONNX file to write.")],
     decoder: Annotated[bool, typer.Option("--decoder", help="Of an auto-encoder, the way from codes to rows.")] = False,
 ) -> None:
     """Write a model as an ONNX graph, which runs without hyperelm."""
     with _clear_errors():
+        from hyperelm import tables
+
+        tables.check_out(file, "FILE")
         write_whole(file, to_onnx(load(model), decoder=decoder).SerializeToString())
 
 

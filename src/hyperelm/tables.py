@@ -218,12 +218,12 @@ def check_save(path: Path) -> None:
             ) from None
 
 
-def check_out(path: Path) -> None:
-    """Refuse to overwrite anything with predictions."""
+def check_out(path: Path, option: str) -> None:
+    """Refuse to overwrite anything with what can be made again."""
     if path.exists():
-        raise ValueError(f"--out must name a new file, got {str(path)!r}, which exists.")
+        raise ValueError(f"{option} must name a new file, got {str(path)!r}, which exists.")
     if not path.resolve().parent.is_dir():
-        raise ValueError(f"--out must name a file in a folder that exists, got {str(path)!r}.")
+        raise ValueError(f"{option} must name a file in a folder that exists, got {str(path)!r}.")
 
 
 def _names(text: str, option: str) -> list[str]:
