@@ -254,7 +254,9 @@ def _clear_errors(algebra: str = "NAME") -> Iterator[None]:
     except BrokenPipeError:  # `hyperelm export DIR | head` is no error
         raise
     except (ValueError, OSError, StoreError) as error:
-        typer.echo(" ".join(str(error).replace("`algebra`", algebra).split()), err=True)
+        line = " ".join(str(error).replace("`algebra`", algebra).split())
+        # What a file says must not steer the terminal.
+        typer.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), err=True)
         raise typer.Exit(2) from None
     except (BrokenExecutor, MemoryError):
         typer.echo("A process ended for lack of memory or from outside. The same command goes on from here.", err=True)

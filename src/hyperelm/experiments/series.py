@@ -47,6 +47,11 @@ def read_columns(
         if number == 1 and all(cell.strip() and _number(cell) is None for cell in line):
             names = [cell.strip() for cell in line]
             continue
+        if number == 1 and any(map(str.strip, line)) and all(_number(cell) is None for cell in line):
+            raise ValueError(
+                f"{option} must have a name for every column, got none for column "
+                f"{[cell.strip() for cell in line].index('') + 1} of {path}."
+            )
         if not width:
             width = len(line)
             names = names or [str(n) for n in range(1, width + 1)]
@@ -113,6 +118,7 @@ def _row(line: list[str], at: Sequence[int], number: int, path: str, option: str
         if value is None or not math.isfinite(value):
             raise ValueError(
                 f"{option} must hold numbers without gaps, got {cell!r} in row {number}, column {n + 1} of {path}."
+                + (" Put commas between columns." if len(line) == 1 and set(cell) & {";", "\t"} else "")
             )
         values.append(value)
     return values
