@@ -282,10 +282,10 @@ for solver in ("gram", "qr", "svd"):
 @pytest.mark.parametrize("kind", [ELMRegressor, ELMRegressorCV, ELMAutoencoder])
 def test_imaginary_parts_are_not_dropped(kind):
     model = kind("complex", 3)
-    with pytest.raises(ValueError, match="Complex data not supported, got `X` of dtype torch.complex128"):
+    with pytest.raises(ValueError, match=r"Complex data not supported, got `X` of dtype torch\.complex128"):
         model.fit(tensor(X) + 1j, tensor(Y))
     if kind is not ELMAutoencoder:
-        with pytest.raises(ValueError, match="Complex data not supported, got `y` of dtype torch.complex128"):
+        with pytest.raises(ValueError, match=r"Complex data not supported, got `y` of dtype torch\.complex128"):
             model.fit(tensor(X), tensor(Y) + 1j)
 
 

@@ -93,7 +93,7 @@ class BaseELM(Prediction, BaseEstimator):
 
     def _start_fit(self) -> None:
         """Forget an earlier fit, so that one that fails leaves no mixture of both, and check the parameters."""
-        vars(self).pop("output_weights_", None)
+        self.__dict__.pop("output_weights_", None)
         self._check_parameters()
 
     def _check_parameters(self) -> None:

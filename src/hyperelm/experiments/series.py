@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SHOWN = 20  # names of columns in a message
+_LARGEST = 1e100  # whose square is still a number
 SERIES = "--set series"  # the option that names the file of a series
 
 
@@ -68,7 +69,12 @@ def read_columns(
         values.extend(_row(line, at, number, path, option))
     if not width:
         raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
-    return [names[n] for n in at], np.array(values).reshape(-1, len(at))
+    names, table = [names[n] for n in at], np.array(values).reshape(-1, len(at))
+    for row, column in np.argwhere(np.abs(table) > _LARGEST)[:1]:
+        raise ValueError(
+            f"{option} must hold numbers up to {_LARGEST:g}, got {table[row, column]:g} in {names[column]!r} of {path}."
+        )
+    return names, table
 
 
 def _lines(content: bytes, path: str, option: str) -> Iterator[tuple[int, list[str]]]:
