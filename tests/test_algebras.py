@@ -148,6 +148,7 @@ def test_families_parse():
         (lambda: algebras.get("Cl(1,-1)"), ValueError, "must be whole numbers >= 0, got \\(1, -1, 0\\)"),
         (lambda: algebras.clifford(1.5, 0), ValueError, "must be whole numbers >= 0"),
         (lambda: algebras.get("Cl(20,20)"), ValueError, "dimension of at most 128, got 2\\^40"),
+        (lambda: algebras.get("Cl(99999999999999,0)"), ValueError, "dimension of at most 128, got 2\\^99999999999999"),
         (lambda: algebras.cayley_dickson(*[-1] * 30), ValueError, "dimension of at most 128"),
     ],
 )

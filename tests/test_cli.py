@@ -101,11 +101,19 @@ def test_export_onnx(model, tmp_path):
     assert label.tolist() == load(model).predict(X).tolist()
 
 
+def test_export_onnx_overwrites_nothing(model, tmp_path):
+    before = model.read_bytes()
+    for path, message in [(model, "FILE must name a new file"), (tmp_path / "no" / "x", "in a folder that exists")]:
+        result = run("export-onnx", str(model), str(path))
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+    assert model.read_bytes() == before
+
+
 @pytest.mark.parametrize("command", ["info", "export-onnx"])
 def test_a_file_that_is_no_model(command, tmp_path):
-    there = tmp_path / "there.onnx"
-    there.write_bytes(b"old")
-    rest = [str(there)] if command == "export-onnx" else []
+    rest = [str(tmp_path / "new.onnx")] if command == "export-onnx" else []
     (tmp_path / "text").write_text("hello")
     for name, reason in {"text": "cannot be loaded: it is not a file of hyperelm", "no": "No such file"}.items():
         result = run(command, str(tmp_path / name), *rest)
@@ -113,7 +121,7 @@ def test_a_file_that_is_no_model(command, tmp_path):
         assert reason in result.stderr
         assert len(result.stderr.splitlines()) == 1
         assert result.stdout == ""
-    assert there.read_bytes() == b"old"
+    assert not (tmp_path / "new.onnx").exists()
 
 
 def test_export_onnx_without_its_extra(model, tmp_path, monkeypatch):

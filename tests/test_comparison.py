@@ -144,6 +144,7 @@ def test_numbers_of_an_algebra():
         ([Ridge(), "lasso"], {}, "`models` must be estimators, got 'lasso'"),
         ([Ridge(), Ridge(2)], {"reference": "x"}, "`reference` must be one of"),
         ([Ridge(), Ridge(2)], {"cv": "many"}, "`cv` must be a number of folds or a splitter"),
+        ([Ridge(), Ridge(2)], {"scoring": ["r2", "max_error"]}, "`scoring` must be one score"),
         ([Ridge(), Ridge(2)], {"cv": 1}, "at least one train/test split"),
         ([Ridge(), Ridge(2)], {"cv": 50}, "Cannot have number of splits"),
     ],
@@ -151,6 +152,12 @@ def test_numbers_of_an_algebra():
 def test_what_is_refused(models, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         compare(models, X, Y, **options)
+
+
+def test_a_model_that_was_not_compared():
+    result = Comparison({"a": np.zeros(3), "b": np.ones(3)}, "a", 0.5)
+    with pytest.raises(ValueError, match="`model` and `other` must be among 'a', 'b', got 'c'"):
+        result.test("b", "c")
 
 
 @pytest.mark.parametrize(("package", "method"), [("pandas", "frame"), ("matplotlib", "plot")])

@@ -293,6 +293,16 @@ FRAME = dd.from_pandas(pd.DataFrame(X), npartitions=2)
             ValueError,
             r"`X` must have .* last axis of length 4 \(quaternions\)",
         ),
+        (
+            lambda fit: fit(ELMRegressor(), ROWS_OF_X, ROWS_OF_Y, ROWS_OF_X),
+            ValueError,
+            "`sample_weight` must have one axis, got 2 axes",
+        ),
+        (
+            lambda _: hyperelm.dask.predict(FITTED, FRAME[FRAME.columns[0]]),
+            ValueError,
+            r"`X` must have shape \(n, columns\) .*, got 1 axis",
+        ),
         (lambda _: hyperelm.dask.predict(FITTED, X), TypeError, "`X` must be a dask array or frame"),
         (lambda _: hyperelm.dask.predict(FITTED, ROWS_OF_X[:, :3]), ValueError, "X has 3 features"),
         (lambda _: hyperelm.dask.predict(ELMRegressor(), ROWS_OF_X), NotFittedError, "not fitted yet"),

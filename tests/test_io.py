@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, _container, io, load, save
+from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV, _container, io, load, save
 from hyperelm.activations import ACTIVATIONS
 
 OWN = Algebra.from_table([["-0.1", "z", "-y"], ["z", "0.7", "x"], ["-y", "x", "-1"]], units="xyz", name="mine <3 ε")
@@ -332,8 +332,9 @@ def test_a_function_is_refused(path):
 
 def test_what_cannot_be_saved(path):
     X = rows()
-    with pytest.raises(NotFittedError):
-        save(ELMRegressor(), path)
+    for model in (ELMRegressor(), ELMRegressorCV()):
+        with pytest.raises(NotFittedError):
+            save(model, path)
     with pytest.raises(ValueError, match=r"`model` must be one of ELMRegressor, .*, got Pipeline. Save the steps"):
         save(make_pipeline(StandardScaler(), ELMRegressor(n_hidden=3)).fit(X, X[:, 0]), path)
 

@@ -151,7 +151,7 @@ def clifford(p: int, q: int, r: int = 0) -> Algebra:
 
 
 def _check_dim(generators: int, argument: str) -> None:
-    if 2**generators > _LARGEST_DIM:
+    if generators >= _LARGEST_DIM.bit_length():  # 2^generators itself may be too large to write down
         raise ValueError(
             f"{argument} must give a dimension of at most {_LARGEST_DIM}, got 2^{generators}. "
             "For larger algebras pass your own table to Algebra."

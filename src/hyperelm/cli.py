@@ -200,7 +200,7 @@ def predict_rows(
         from hyperelm import tables
 
         if out is not None:
-            tables.check_out(out)
+            tables.check_out(out, "--out")
         text = StringIO()
         names, rows = tables.predict(tables.load_table_model(model), str(data))
         csv.writer(text, lineterminator="\n").writerows([names, *rows])
@@ -221,11 +221,14 @@ def show_model(model: Annotated[Path, typer.Argument(metavar="MODEL", help="A fi
 @app.command("export-onnx")
 def export_onnx(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm.save`.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ONNX file to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new ONNX file to write.")],
     decoder: Annotated[bool, typer.Option("--decoder", help="Of an auto-encoder, the way from codes to rows.")] = False,
 ) -> None:
     """Write a model as an ONNX graph, which runs without hyperelm."""
     with _clear_errors():
+        from hyperelm import tables
+
+        tables.check_out(file, "FILE")
         write_whole(file, to_onnx(load(model), decoder=decoder).SerializeToString())
 
 
@@ -251,7 +254,9 @@ def _clear_errors(algebra: str = "NAME") -> Iterator[None]:
     except BrokenPipeError:  # `hyperelm export DIR | head` is no error
         raise
     except (ValueError, OSError, StoreError) as error:
-        typer.echo(" ".join(str(error).replace("`algebra`", algebra).split()), err=True)
+        line = " ".join(str(error).replace("`algebra`", algebra).split())
+        # What a file says must not steer the terminal.
+        typer.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), err=True)
         raise typer.Exit(2) from None
     except (BrokenExecutor, MemoryError):
         typer.echo("A process ended for lack of memory or from outside. The same command goes on from here.", err=True)

@@ -51,6 +51,11 @@ class Comparison:
 
         `other` is the reference by default.
         """
+        for name in (model, other):
+            if name is not None and name not in self.scores:
+                raise ValueError(
+                    f"`model` and `other` must be among {', '.join(map(repr, self.scores))}, got {name!r}."
+                )
         difference = self.scores[model] - self.scores[self.reference if other is None else other]
         J = len(difference)
         mean = float(difference.mean())
@@ -149,6 +154,8 @@ def compare(
         reference = next(iter(named))
     elif reference not in named:
         raise ValueError(f"`reference` must be one of {', '.join(map(repr, named))}, got {reference!r}.")
+    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(f"`scoring` must be one score, as a name or a callable, got {scoring!r}.")
     X, Y = indexable(X, Y)
     splits = _splits(cv, n_repeats, random_state, X, Y, all(is_classifier(model) for model in named.values()))
     scores = {
@@ -187,10 +194,6 @@ def _named(models: Any) -> dict[str, Any]:
     if len(named) < 2:
         raise ValueError(f"`models` must be at least two, got {len(named)}.")
     return named
-
-
-def _printed(model: Any) -> str:
-    return " ".join(repr(model).split())
 
 
 def _optional(module: str, method: str) -> Any:

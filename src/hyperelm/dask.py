@@ -86,6 +86,8 @@ def fit(estimator: E, X: Any, y: Any = None, sample_weight: Any = None) -> E:
     meta, of_targets = source.first.X, source.first.T
     if meta.ndim < 2:
         raise ValueError(f"`X` must have shape (n, columns) or (n, features, d), got {meta.ndim} axis.")
+    if sample_weight is not None and len(sample_weight.shape) != 1:
+        raise ValueError(f"`sample_weight` must have one axis, got {len(sample_weight.shape)} axes.")
     estimator._check_components(meta, "X")
     if labels and of_targets.ndim != 1:
         raise ValueError(f"`y` must be labels in one axis, got {of_targets.ndim} axes.")
@@ -127,6 +129,8 @@ def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
     if not callable(getattr(estimator, method, None)):
         raise ValueError(f"`method` must be one of {type(estimator).__name__}, got {method!r}.")
     rows = _Collection(X, "X")
+    if rows.meta.ndim < 2:
+        raise ValueError(f"`X` must have shape (n, columns) or (n, features, d), got {rows.meta.ndim} axis.")
     # From a row of zeros the form of the result follows.
     zeros = np.zeros((1, *rows.meta.shape[1:]), dtype=estimator.hidden_weights_.dtype)
     result = getattr(estimator, method)(type(rows.meta)(zeros, columns=rows.meta.columns) if rows.is_frame else zeros)

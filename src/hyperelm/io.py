@@ -20,7 +20,7 @@ from hyperelm import activations
 from hyperelm._container import LONGEST_NUMBER, Arrays, Header, read, shown, to_bytes
 from hyperelm._files import write_whole
 from hyperelm.algebra import Algebra
-from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor
+from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.dispatch import in_numpy
 from hyperelm.elm.layout import Layout
@@ -79,6 +79,8 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
 
 def fitted_elm(model: Any) -> BaseELM:
     """The model that a file can hold, in NumPy; of a search, the best one."""
+    if isinstance(model, ELMRegressorCV):
+        check_is_fitted(model)
     model = getattr(model, "best_estimator_", model)
     if CLASSES.get(type(model).__name__) is not type(model):
         raise ValueError(

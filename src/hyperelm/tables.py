@@ -32,7 +32,6 @@ Array = NDArray[np.float64]
 LEAST_ROWS = 10
 _HELD_OUT = 5  # one row in so many
 _SEARCH_ROWS = 4000  # of which the search takes as many at most
-_LARGEST = 1e100  # whose square is still a number
 
 
 @dataclass(frozen=True)
@@ -218,12 +217,12 @@ def check_save(path: Path) -> None:
             ) from None
 
 
-def check_out(path: Path) -> None:
-    """Refuse to overwrite anything with predictions."""
+def check_out(path: Path, option: str) -> None:
+    """Refuse to overwrite anything with what can be made again."""
     if path.exists():
-        raise ValueError(f"--out must name a new file, got {str(path)!r}, which exists.")
+        raise ValueError(f"{option} must name a new file, got {str(path)!r}, which exists.")
     if not path.resolve().parent.is_dir():
-        raise ValueError(f"--out must name a file in a folder that exists, got {str(path)!r}.")
+        raise ValueError(f"{option} must name a file in a folder that exists, got {str(path)!r}.")
 
 
 def _names(text: str, option: str) -> list[str]:
@@ -238,11 +237,6 @@ def _columns(path: str, only: tuple[str, ...] | None) -> tuple[list[str], Array]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{path} has {names.count(twice)} columns called {twice!r}. Give them different names.")
-    if np.abs(values).max() > _LARGEST:
-        row, column = np.argwhere(np.abs(values) > _LARGEST)[0]
-        raise ValueError(
-            f"DATA must hold numbers up to {_LARGEST:g}, got {values[row, column]:g} in {names[column]!r} of {path}."
-        )
     return names, values
 
 

@@ -277,3 +277,23 @@ for solver in ("gram", "qr", "svd"):
     ELMRegressor(n_hidden=5, activation="sigmoid", solver=solver).fit(X[:99].numpy(), y[:99].numpy())
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("kind", [ELMRegressor, ELMRegressorCV, ELMAutoencoder])
+def test_imaginary_parts_are_not_dropped(kind):
+    model = kind("complex", 3)
+    with pytest.raises(ValueError, match=r"Complex data not supported, got `X` of dtype torch\.complex128"):
+        model.fit(tensor(X) + 1j, tensor(Y))
+    if kind is not ELMAutoencoder:
+        with pytest.raises(ValueError, match=r"Complex data not supported, got `y` of dtype torch\.complex128"):
+            model.fit(tensor(X), tensor(Y) + 1j)
+
+
+@pytest.mark.parametrize("kind", [ELMRegressor, ELMClassifier])
+def test_weights_and_targets_of_gradients_without_dispatch(kind):
+    y = tensor(LABELS.astype(float))
+    with sklearn.config_context(array_api_dispatch=False):
+        model = kind("complex", 3, random_state=0)
+        expected = clone(model).fit(X, LABELS.astype(float), WEIGHT).predict(X)
+        found = model.fit(tensor(X), y.requires_grad_(), tensor(WEIGHT).requires_grad_()).predict(X)
+    assert_array_equal(found, expected)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm.elm.rows import Local, Rows, Stored, is_blocks, is_stored
@@ -473,3 +474,21 @@ def test_scratch_memory_is_free_before_the_solution():
     total, alive = Local([rows], 12, "").fold(Watching(), lambda summary: (summary, [ref() for ref in seen]))
     assert total == 12
     assert alive == [None] * 3
+
+
+def test_a_fit_that_fails_leaves_no_mixture_of_two_models():
+    model = ELMRegressor("complex", n_hidden=4, random_state=0).fit(X, Y)
+    broken = X[:, :5].copy()
+    broken[250, 1] = np.nan
+    with pytest.raises(ValueError, match="`X` must be finite, got nan in row 250"):
+        model.set_params(random_state=1).fit((broken[n : n + 100], Y[n : n + 100]) for n in (0, 100, 200))
+    for rows in (X, X[:, :5]):
+        with pytest.raises(NotFittedError):
+            model.predict(rows)
+    assert model.partial_fit(X, Y).n_samples_seen_ == ROWS
+
+
+def test_messages_name_the_block():
+    blocks = [(X[:100], Y[:100]), (X[100:, :5], Y[100:])]
+    with pytest.raises(ValueError, match="Block from row 100 on: X has 5 features, but ELMRegressor is expecting 8"):
+        ELMRegressor("complex", n_hidden=4).fit(iter(blocks))

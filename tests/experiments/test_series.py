@@ -36,6 +36,7 @@ def test_ways_to_write_a_series(tmp_path, text):
         ("1,1_0\n", "got '1_0' in row 1, column 2"),
         ("1,x\n", "got 'x' in row 1, column 2"),
         ("x,y\n1,nan\n", "got 'nan' in row 2, column 2"),
+        ("x,y\n1,2\n3,-1e200\n", r"numbers up to 1e\+100, got -1e\+200 in 'y'"),
         ("1,2\n3\n", "got 1 instead of 2 in row 2"),
         ("x,y\n", "has none"),
         ("", "has none"),

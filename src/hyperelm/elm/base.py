@@ -27,7 +27,7 @@ from hyperelm import activations, algebras
 from hyperelm._arrays import detached, is_elsewhere, numpy_dtype, to_numpy
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
-from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside
+from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside, real
 from hyperelm.elm.drawing import Drawn, Encoder, Given, check_weight_scale, random_generator, times_auto
 from hyperelm.elm.hidden import HiddenLayer
 from hyperelm.elm.layout import Layout
@@ -92,7 +92,8 @@ class BaseELM(Prediction, BaseEstimator):
         self.verbose = verbose
 
     def _start_fit(self) -> None:
-        """Forget what an earlier fit found, and check the parameters."""
+        """Forget an earlier fit, so that one that fails leaves no mixture of both, and check the parameters."""
+        self.__dict__.pop("output_weights_", None)
         self._check_parameters()
 
     def _check_parameters(self) -> None:
@@ -150,7 +151,7 @@ class BaseELM(Prediction, BaseEstimator):
         else:
             if not reset and (isinstance(X, np.ndarray) or is_dispatched(X)):
                 self._check_axes(X)
-            X = validate_data(self, detached(X), reset=reset, dtype=accepted_dtypes(X), allow_nd=True)
+            X = validate_data(self, real(X, "X"), reset=reset, dtype=accepted_dtypes(X), allow_nd=True)
         if not reset:
             self._check_axes(X)
         self._check_components(X, "X")
@@ -193,7 +194,7 @@ class BaseELM(Prediction, BaseEstimator):
             return Stored(sample_weight, "sample_weight")
         if is_elsewhere(X):
             sample_weight, X = to_numpy(sample_weight), np.empty(X.shape[0])  # weights are few, and stay in NumPy
-        return _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return _check_sample_weight(detached(sample_weight), X, dtype=np.float64)
 
     def _dtype(self, X: Array) -> np.dtype[Any]:
         dtype = numpy_dtype(X)

@@ -12,7 +12,7 @@ from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from hyperelm import activations
-from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
+from hyperelm._arrays import beside, detached, is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.layout import Layout
@@ -230,7 +230,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             if len(y.shape) != 1:
                 raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
             return Stored(y, "y", before=before or 0, labels=True)
-        y = to_numpy(column_or_1d(y, warn=True))
+        y = to_numpy(column_or_1d(detached(y), warn=True))
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         if hasattr(self, "classes_"):

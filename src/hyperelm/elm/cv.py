@@ -32,7 +32,7 @@ from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.base import RankDeficiencyWarning
-from hyperelm.elm.dispatch import accepted_dtypes
+from hyperelm.elm.dispatch import accepted_dtypes, real
 from hyperelm.elm.drawing import Given, random_generator
 from hyperelm.elm.grid import Grid, check_whole
 from hyperelm.elm.layout import Layout
@@ -209,7 +209,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         if is_blocks(X):
             raise ValueError(f"`X` must be an array of all rows, got {type(X).__name__}.")
         # Candidates are compared in NumPy; the chosen model is fitted where the rows are.
-        X = to_numpy(validate_data(self, X, dtype=accepted_dtypes(X), allow_nd=True, ensure_min_samples=2))
+        X = to_numpy(validate_data(self, real(X, "X"), dtype=accepted_dtypes(X), allow_nd=True, ensure_min_samples=2))
         y = to_numpy(checked_target(self, y))
         check_consistent_length(X, y)
         weight = None if sample_weight is None else _check_sample_weight(to_numpy(sample_weight), X, dtype=np.float64)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn import get_config
 
-from hyperelm._arrays import are_together, beside, is_elsewhere, namespace, place_of, to_numpy
+from hyperelm._arrays import are_together, beside, detached, is_elsewhere, namespace, place_of, to_numpy
 from hyperelm._validation import FloatArray
 
 E = TypeVar("E")
@@ -30,6 +30,13 @@ def accepted_dtypes(X: Any) -> Any:
         xp = namespace(X=X)
         return None if xp.isdtype(X.dtype, "integral") else [xp.float64, xp.float32]
     return None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
+
+
+def real(array: Any, name: str) -> Any:
+    """An array outside of gradients, and not complex: scikit-learn would drop imaginary parts of other libraries."""
+    if is_dispatched(array) and namespace(array=array).isdtype(array.dtype, "complex floating"):
+        raise ValueError(f"Complex data not supported, got `{name}` of dtype {array.dtype}.")
+    return detached(array)
 
 
 def kept_beside(array: FloatArray, reference: Any) -> Any:

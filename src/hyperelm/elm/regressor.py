@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
-from hyperelm._arrays import detached, is_elsewhere, moved, namespace
+from hyperelm._arrays import is_elsewhere, moved, namespace
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
+from hyperelm.elm.dispatch import real
 from hyperelm.elm.rows import Array, Stored, is_stored
 
 
@@ -175,5 +176,5 @@ def checked_target(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    y = check_array(detached(y), ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
+    y = check_array(real(y, "y"), ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator)
     return y if is_elsewhere(y) else np.asarray(y)

@@ -254,7 +254,10 @@ class Blocks:
         X, y, weight = (*arrays, None, None)[:3]
         if hasattr(X, "shape") and X.shape[0] == 0:
             return None
-        rows = self._check(X, y, weight, reset=not self._known, before=seen)
+        try:
+            rows = self._check(X, y, weight, reset=not self._known, before=seen)
+        except ValueError as error:
+            raise ValueError(f"Block from row {seen} on: {error}") from error
         self._known = True
         return rows
 

@@ -81,9 +81,13 @@ class Results:
         return [(name, other) for name, other in found if other is not None and name < other]
 
     def correlation(self, scale: str) -> float:
-        """The rank correlation of the classes' means with those at another weight scale."""
-        here, there = self.by_class, self.scales[scale]
-        return float(stats.spearmanr(*([ranking.value(n) for n in here.order] for ranking in (here, there)))[0])
+        """The rank correlation of the classes' means with those at another weight scale; nan where all are equal."""
+        here, there = (
+            [ranking.value(n) for n in self.by_class.order] for ranking in (self.by_class, self.scales[scale])
+        )
+        if len(set(here)) == 1 or len(set(there)) == 1:
+            return float("nan")
+        return float(stats.spearmanr(here, there)[0])
 
     @cached_property
     def returning(self) -> dict[str, int]:

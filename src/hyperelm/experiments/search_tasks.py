@@ -199,12 +199,7 @@ def _prepare_csv(settings: Settings) -> None:
     names, values = series.read_columns(settings["data"], settings["digest"], "--data")
     wanted = [name.strip() for name in settings["target"].split(",")]
     for name in wanted:
-        if names.count(name) != 1:
-            found = "none" if name not in names else "several"
-            raise ValueError(
-                f"--target must name columns of {settings['data']}, got {name!r}, of which there is {found}. "
-                f"There are {', '.join(names)}."
-            )
+        series.place(name, names, settings["data"])
     if len({*wanted}) < len(wanted) or len(wanted) == len(names):
         raise ValueError(f"--target must name different columns, and not all of them, got {settings['target']!r}.")
     settings["target"] = ",".join(wanted)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SHOWN = 20  # names of columns in a message
+_LARGEST = 1e100  # whose square is still a number
 SERIES = "--set series"  # the option that names the file of a series
 
 
@@ -47,6 +48,11 @@ def read_columns(
         if number == 1 and all(cell.strip() and _number(cell) is None for cell in line):
             names = [cell.strip() for cell in line]
             continue
+        if number == 1 and any(map(str.strip, line)) and all(_number(cell) is None for cell in line):
+            raise ValueError(
+                f"{option} must have a name for every column, got none for column "
+                f"{[cell.strip() for cell in line].index('') + 1} of {path}."
+            )
         if not width:
             width = len(line)
             names = names or [str(n) for n in range(1, width + 1)]
@@ -65,7 +71,12 @@ def read_columns(
         values.extend(_row(line, at, number, path, option))
     if not width:
         raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
-    return [names[n] for n in at], np.array(values).reshape(-1, len(at))
+    names, table = [names[n] for n in at], np.array(values).reshape(-1, len(at))
+    for row, column in np.argwhere(np.abs(table) > _LARGEST)[:1]:
+        raise ValueError(
+            f"{option} must hold numbers up to {_LARGEST:g}, got {table[row, column]:g} in {names[column]!r} of {path}."
+        )
+    return names, table
 
 
 def _lines(content: bytes, path: str, option: str) -> Iterator[tuple[int, list[str]]]:
@@ -115,6 +126,7 @@ def _row(line: list[str], at: Sequence[int], number: int, path: str, option: str
         if value is None or not math.isfinite(value):
             raise ValueError(
                 f"{option} must hold numbers without gaps, got {cell!r} in row {number}, column {n + 1} of {path}."
+                + (" Put commas between columns." if len(line) == 1 and set(cell) & {";", "\t"} else "")
             )
         values.append(value)
     return values
