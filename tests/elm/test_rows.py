@@ -223,7 +223,8 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, kind):
         return most
 
     peak(1000)  # what is found once is not part of a fit
-    assert peak(40_000) < 1.05 * peak(5_000) < 40_000 * 64 * 8 / 4
+    # Eight times the rows; when garbage is collected is a matter of chance.
+    assert peak(40_000) < 1.2 * peak(5_000) < 40_000 * 64 * 8 / 4
 
 
 def test_the_score_is_that_of_scikit_learn():
