@@ -93,7 +93,7 @@ def run_experiment(
     ] = None,
 ) -> None:
     """Run an experiment of the paper. The same command goes on where it was interrupted."""
-    with _clear_errors(algebra="--set models"):
+    with _clear_errors(algebra="--set models", resumes=True):
         changes = [*(changes or []), *([f"data={data}"] if data is not None else [])]
         directory = out or Path(f"results-{name}")
         path = _run(name, directory, jobs=jobs, seed=seed, quick=quick, changes=changes, dask=dask)
@@ -125,7 +125,7 @@ def search_algebras(
     task = task or ("csv" if target is not None else "lorenz")
     options = {"task": task, "family": family, "dim": dim, "data": data, "target": target}
     given = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items() if value is not None]
-    with _clear_errors(algebra="--set hidden"):
+    with _clear_errors(algebra="--set hidden", resumes=True):
         from hyperelm.experiments import search_results
 
         directory = out or Path("results-search")
@@ -247,8 +247,12 @@ def _run(
 
 
 @contextmanager
-def _clear_errors(algebra: str = "NAME") -> Iterator[None]:
-    """One line instead of a traceback for what a user can mend; `algebra` is where a wrong one was given."""
+def _clear_errors(algebra: str = "NAME", *, resumes: bool = False) -> Iterator[None]:
+    """One line instead of a traceback for what a user can mend.
+
+    `algebra` is where a wrong one was given, `resumes` says that the command can go on where it was interrupted.
+    """
+    again = " The same command goes on from here." if resumes else ""
     try:
         yield
     except BrokenPipeError:  # `hyperelm export DIR | head` is no error
@@ -259,10 +263,10 @@ def _clear_errors(algebra: str = "NAME") -> Iterator[None]:
         typer.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), err=True)
         raise typer.Exit(2) from None
     except (BrokenExecutor, MemoryError):
-        typer.echo("A process ended for lack of memory or from outside. The same command goes on from here.", err=True)
+        typer.echo(f"A process ended for lack of memory or from outside.{again}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("Interrupted. The same command goes on from here.", err=True)
+        typer.echo(f"Interrupted.{again}", err=True)
         raise typer.Exit(130) from None
 
 
