@@ -25,7 +25,6 @@ from hyperelm._memory import scratch_copy
 _SMALL = 128  # unknowns
 
 Array = NDArray[Any]
-Factor = tuple[Array, bool]
 
 
 class Problem(Protocol):
@@ -110,6 +109,21 @@ class Spectral:
 
 
 @dataclass(frozen=True)
+class Cholesky:
+    """The triangular factor S of (AᴴA + λ)ᵀ = SᴴS, transposed because rows here are columns to LAPACK."""
+
+    S: Array
+
+    def solution(self, b: Array) -> Array:
+        """x of (AᴴA + λ) x = b from xᵀ = bᵀ S⁻¹ S⁻ᴴ, with one copy of b."""
+        xt = scratch_copy(b.T)
+        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, xt))
+        for adjoint in (0, 2):
+            xt = trsm(1, self.S, xt, side=1, trans_a=adjoint, overwrite_b=True)
+        return np.asarray(xt.T)
+
+
+@dataclass(frozen=True)
 class NormalEquations:
     """AᴴA (K, K) and Aᴴt (K, R)."""
 
@@ -167,17 +181,16 @@ class NormalEquations:
         root: Array = vectors[:, seen] / np.sqrt(values[seen])
         return root
 
-    def cholesky(self, ridge: float) -> Factor | None:
-        """The triangular factor of AᴴA + λ, or None where that is not positive definite to rounding."""
-        matrix = scratch_copy(self.gram)
-        matrix.flat[:: self.size + 1] += ridge
+    def cholesky(self, ridge: float) -> Cholesky | None:
+        """The factor of AᴴA + λ, or None where that is not positive definite to rounding."""
+        transposed = scratch_copy(self.gram.T)
+        transposed.flat[:: self.size + 1] += ridge
         try:
-            factor: Factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
+            return Cholesky(linalg.cho_factor(transposed, overwrite_a=True, check_finite=False)[0])
         except linalg.LinAlgError:
             return None
-        return factor
 
-    def extreme_values(self, factor: Factor | None) -> tuple[float, float]:
+    def extreme_values(self, factor: Cholesky | None) -> tuple[float, float]:
         """Estimates of the largest and the smallest singular value of A, given the Cholesky factor of AᴴA.
 
         By Lanczos' method for AᴴA and for its inverse: a few per cent for a few products. Small matrices give all
@@ -191,7 +204,8 @@ class NormalEquations:
         largest = np.sqrt(unit) * np.sqrt(lanczos(lambda v: (self.gram @ v) / unit, self.gram))
         if factor is None or self.gram.diagonal().real.min(initial=unit) <= np.finfo(self.gram.dtype).eps * unit:
             return float(largest), 0.0
-        inverse = lanczos(lambda v: np.asarray(linalg.cho_solve(factor, v * unit, check_finite=False)), self.gram)
+        # The transposed matrix, of which S is the factor, has the same eigenvalues.
+        inverse = lanczos(lambda v: linalg.cho_solve((factor.S, False), v * unit, check_finite=False), self.gram)
         return float(largest), float(np.sqrt(unit) / np.sqrt(inverse))
 
 

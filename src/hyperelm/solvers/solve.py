@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
 
-from hyperelm._memory import scratch_copy
 from hyperelm._validation import FloatArray
 from hyperelm.solvers.accumulator import Accumulator
-from hyperelm.solvers.problem import Array, Factor, NormalEquations, Problem
+from hyperelm.solvers.problem import Array, Cholesky, NormalEquations, Problem
 from hyperelm.solvers.spectrum import Spectrum, default_rtol, project_out
 from hyperelm.solvers.team import one_blas
 
@@ -74,8 +72,7 @@ def _by_cholesky(
         factor = reduced.problem.cholesky(ridge)
         if factor is None:
             return None
-        cross = scratch_copy(reduced.problem.cross)
-        xs.append(reduced.restore(linalg.cho_solve(factor, cross, overwrite_b=True, check_finite=False)))
+        xs.append(reduced.restore(factor.solution(reduced.problem.cross)))
         factors.append(factor if ridge == 0 else problem.cholesky(0.0))
     known = _from_extremes(state, problems, factors)
     if known is None and ridge == 0:
@@ -115,7 +112,7 @@ def _rank_and_condition(
 
 
 def _from_extremes(
-    state: Accumulator, problems: Sequence[NormalEquations], factors: Sequence[Factor | None]
+    state: Accumulator, problems: Sequence[NormalEquations], factors: Sequence[Cholesky | None]
 ) -> tuple[int, float, float] | None:
     """Full rank and an estimate of the condition, or None where AᴴA does not show them."""
     extremes = [problem.extreme_values(factor) for problem, factor in zip(problems, factors)]
