@@ -108,7 +108,7 @@ class HiddenLayer:
         for s in set(range(len(y))) - set(sums):
             y[s] = 0
         for s, terms in sums.items():
-            for rows in pieces(len(X), 2):
+            for rows in pieces(len(X), team.threads):
                 factors = [(x[p, rows], weights[q], c) for p, q, c in terms]
                 tasks.append(partial(sum_products, factors, y[s, rows], team, fresh=True))
         team.run(tasks)

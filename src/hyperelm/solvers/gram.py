@@ -30,7 +30,6 @@ from hyperelm.solvers.problem import Array, NormalEquations
 from hyperelm.solvers.sums import Pair, Planes, nonzero_components, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
-_TASKS = 8  # into which HᵀT is split at least, for as many threads
 _NARROWEST = 512  # columns of T below which a piece of the products costs more than another thread brings
 
 
@@ -95,7 +94,7 @@ class Gram(Accumulator):
         if self._squares is None:
             self._squares = np.zeros((len(plan.sums), self.unknowns, self.unknowns), self.dtype)
         work: list[tuple[Sequence[Pair], FloatArray]] = []
-        parts = min(-(-_TASKS // len(crosses)) if crosses else 1, max(1, self.targets // _NARROWEST))
+        parts = min(-(-team.threads // max(1, len(crosses))), max(1, self.targets // _NARROWEST))
         for q, pairs in crosses.items():
             for columns in pieces(self.targets, parts):
                 work.append(([(a.T, b[:, columns], c) for a, b, c in pairs], cross[q, :, columns]))
@@ -180,14 +179,18 @@ class Gram(Accumulator):
     def _summed_squares(self) -> FloatArray:
         """The forms of HᵀH, which from now on stand for the sums of the plan."""
         signs = np.concatenate([of_block.signs for of_block in gram_forms(self.algebra)])
+        if self._squares is not None:
+            squares = to_numpy(self._squares).reshape(-1, self.unknowns**2)
+            forms = scratch((len(signs), self.unknowns, self.unknowns), self.dtype)
+            halves = 0.5 * self._plan().to_forms.astype(self.dtype)
+            np.matmul(halves, squares, out=forms.reshape(-1, self.unknowns**2))
+            for form, sign in zip(forms, signs):
+                form += form.T if sign > 0 else -form.T
+            if self._forms is not None:
+                forms += self._forms
+            self._forms, self._squares = forms, None
         if self._forms is None:
             self._forms = np.zeros((len(signs), self.unknowns, self.unknowns), self.dtype)
-        if self._squares is not None:
-            squares = to_numpy(self._squares)
-            for form, sign, row in zip(self._forms, signs, self._plan().to_forms.astype(self.dtype)):
-                total = sum(c * squares[n] for n, c in enumerate(row) if c)
-                form += self.dtype.type(0.5) * (total + self.dtype.type(sign) * np.transpose(total))
-            self._squares = None
         return self._forms
 
     def _summed_crosses(self) -> FloatArray:

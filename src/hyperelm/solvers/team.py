@@ -1,8 +1,9 @@
 """Threads and scratch memory for training.
 
 Between two matrix products there is work that no BLAS spreads over the cores: combinations of components,
-activations, sums. So the pieces themselves are spread, each on one BLAS thread. A piece writes where no other does,
-and which thread takes it does not matter to the result: it is the same, bit for bit, for any number of threads.
+activations, sums. So the pieces themselves are spread, each on one BLAS thread. A piece writes where no other does, so
+which thread takes it does not matter to the result. Pieces are few, since a product of narrow matrices is slower: how
+many follows from the number of threads, and so may the last bits of the result.
 
 Fresh memory of the size of a row block costs more than the arithmetic that fills it, so buffers are used again.
 """
@@ -30,10 +31,10 @@ _WORTHWHILE = 3e8  # multiply-adds below which threads cost more than they bring
 
 
 class Team:
-    """Runs independent tasks, and lends arrays by name."""
+    """Runs independent tasks on so many `threads`, the caller's among them, and lends arrays by name."""
 
-    def __init__(self, pool: ThreadPoolExecutor | None = None, helpers: int = 1) -> None:
-        self._pool, self._helpers = pool, helpers
+    def __init__(self, pool: ThreadPoolExecutor | None = None, threads: int = 1) -> None:
+        self._pool, self.threads = pool, threads
         self._buffers: dict[tuple[Any, ...], NDArray[Any]] = {}
         self._made: dict[Hashable, Any] = {}
 
@@ -45,7 +46,7 @@ class Team:
             for task in queue:
                 task()
 
-        futures = [self._pool.submit(work) for _ in range(self._helpers)] if self._pool else []
+        futures = [self._pool.submit(work) for _ in range(self.threads - 1)] if self._pool else []
         work()
         for future in futures:
             future.result()
@@ -74,7 +75,7 @@ def team(multiply_adds: float) -> Iterator[Team]:
         yield Team()
         return
     with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads - 1) as pool:
-        yield Team(pool, threads - 1)
+        yield Team(pool, threads)
 
 
 @contextmanager
