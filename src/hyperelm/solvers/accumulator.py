@@ -205,5 +205,5 @@ def total_square(array: FloatArray, team: Team) -> float:
 
 def sum_of_squares(array: FloatArray) -> float:
     """Σ x², in one pass and without a copy for arrays in C order, or planar ones."""
-    flat = array.ravel() if array.flags.c_contiguous else array.transpose(2, 0, 1).reshape(-1, array.shape[1])
-    return float(np.dot(flat, flat)) if flat.ndim == 1 else float(np.einsum("ij,ij->", flat, flat))
+    parts = [array] if array.flags.c_contiguous else np.moveaxis(array, -1, 0)
+    return float(sum(np.dot(x, x) for x in (part.reshape(-1) for part in parts)))
