@@ -74,6 +74,7 @@ if child == 0:
 os.waitpid(child, 0)
 raise SystemExit(int(array.any()))
 """
+    # Newer Pythons warn of a fork beside the threads of a BLAS; the child touches nothing but the array.
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
 
 
