@@ -17,7 +17,8 @@ from hyperelm.products import is_identity, planes
 from hyperelm.solvers.team import Team
 
 _SCRATCH = 96 * 2**20
-_ROWS = 128  # rows whose planes are formed at a time, in cache
+_ROWS = 128  # whose planes are formed at a time ...
+_CACHE = 2**21  # ... or fewer, so that the planes have so many bytes
 
 Pair = tuple[FloatArray, FloatArray, float]
 
@@ -65,7 +66,8 @@ def team_planes(x: FloatArray, basis: NDArray[np.float64], name: str, team: Team
     if is_elsewhere(x) or (is_identity(basis) and x.strides[1] == x.itemsize):
         return planes(x, basis)
     image = team.array(name, (basis.shape[1], *x.shape[:2]), x.dtype)
-    team.run([partial(planes, x[rows], basis, out=image[:, rows]) for rows in row_blocks(len(x), _ROWS)])
+    size = max(1, min(_ROWS, _CACHE // max(1, image[:, :1].nbytes)))
+    team.run([partial(planes, x[rows], basis, out=image[:, rows]) for rows in row_blocks(len(x), size)])
     return image
 
 
