@@ -120,11 +120,14 @@ def _add_classifier(network: _Graph, model: ELMClassifier) -> None:
     first = network.node("ArgMax", scores, axis=1, keepdims=0)
     label = network.node("Gather", network.constant(_labels(model.classes_)), first)
     network.output("label", label, Layout(1, 1, 1, 1, 0, 1), _labels(model.classes_))
-    ordered, _ = network.nodes("TopK", 2, scores, network.constant(np.array([classes])), axis=1)
+    # One row more, which is cut off again: runtimes before 1.31 die of sorting none.
+    padded = network.node("Pad", scores, network.constant(np.array([0, 0, 1, 0])))
+    ordered, _ = network.nodes("TopK", 2, padded, network.constant(np.array([classes])), axis=1)
     sums = network.node("CumSum", ordered, network.constant(np.array(1)))
     excess = network.node("Sub", sums, network.floats(np.ones(1)))
     means = network.node("Div", excess, network.floats(np.arange(1, classes + 1)))
-    threshold = network.node("ReduceMax", means, network.constant(np.array([1])))
+    largest = network.node("ReduceMax", means, network.constant(np.array([1])))
+    threshold = network.node("Slice", largest, *(network.constant(np.array([n])) for n in (0, -1, 0)))
     probabilities = network.node("Relu", network.node("Sub", scores, threshold))
     network.output("probabilities", probabilities, Layout(2, classes, classes, 1, 0, 1))
 
