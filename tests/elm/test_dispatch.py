@@ -152,6 +152,9 @@ def test_targets_and_weights_follow_the_inputs():
     expected = model.fit(tensor(X), tensor(Y), tensor(WEIGHT)).predict(tensor(X))
     assert_array_equal(model.fit(tensor(X), Y, WEIGHT).predict(tensor(X)), expected)
     assert_allclose(model.fit(X, tensor(Y), tensor(WEIGHT)).predict(X), to_numpy(expected), atol=1e-9)
+    # One number is the weight of every row, as in scikit-learn.
+    alike = model.fit(tensor(X), tensor(Y), tensor(np.full(len(X), 2.0))).predict(tensor(X))
+    assert_array_equal(model.fit(tensor(X), tensor(Y), 2.0).predict(tensor(X)), alike)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -24,7 +24,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hyperelm import activations, algebras
-from hyperelm._arrays import detached, is_elsewhere, numpy_dtype, to_numpy
+from hyperelm._arrays import is_elsewhere, numpy_dtype, to_numpy
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside, real
@@ -192,9 +192,9 @@ class BaseELM(Prediction, BaseEstimator):
             if tuple(sample_weight.shape) != (len(X),):
                 raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {(len(X),)}!")
             return Stored(sample_weight, "sample_weight")
-        if is_elsewhere(X):
-            sample_weight, X = to_numpy(sample_weight), np.empty(X.shape[0])  # weights are few, and stay in NumPy
-        return _check_sample_weight(detached(sample_weight), X, dtype=np.float64)
+        # Weights are few, and stay in NumPy.
+        sample_weight = to_numpy(sample_weight) if is_elsewhere(sample_weight) else sample_weight
+        return _check_sample_weight(sample_weight, np.empty(X.shape[0]) if is_elsewhere(X) else X, dtype=np.float64)
 
     def _dtype(self, X: Array) -> np.dtype[Any]:
         dtype = numpy_dtype(X)
