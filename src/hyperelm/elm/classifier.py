@@ -230,7 +230,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             if len(y.shape) != 1:
                 raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
             return Stored(y, "y", before=before or 0, labels=True)
-        y = to_numpy(column_or_1d(detached(y), warn=True))
+        y = to_numpy(column_or_1d(detached(y) if hasattr(y, "shape") else np.asarray(y), warn=True))
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         if hasattr(self, "classes_"):
