@@ -47,12 +47,12 @@ fuzz: $(VENV)/.test
 	$(BIN)/python tools/fuzz.py model --seed 1 --count 100000
 	$(BIN)/python tools/fuzz.py series settings cifar results --seed 1 --count 10000
 
-# The suite on the lowest versions that pyproject.toml allows.
+# The suite on the lowest versions that pyproject.toml allows. This scikit-learn wants to be told when it is imported.
 test-oldest:
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(PYTHON) tools/oldest.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[test]'
-	$(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto -m "not slow and not site"
+	SCIPY_ARRAY_API=1 $(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto -m "not slow and not site"
 
 # The wheel, imported where neither the sources nor any extra are.
 wheel: $(VENV)/.check
