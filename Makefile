@@ -35,6 +35,7 @@ docs: $(VENV)/.docs
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/matmul.py
 	$(BIN)/python benchmarks/training.py --json benchmarks/training.json
+	$(BIN)/python benchmarks/parts.py --paper
 	$(BIN)/python benchmarks/lorenz.py --json benchmarks/lorenz.json
 	$(BIN)/python benchmarks/selection.py --json benchmarks/selection.json
 

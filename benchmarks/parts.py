@@ -1,0 +1,121 @@
+"""Where does the time of a training go, and how fast could it be at all?
+
+The parts of the fit of `training.py`, in the fastest of several. Then the same matrix products of planes with nothing
+between them, on the same threads: no training that takes these products and the same solution can be faster. With
+`--paper`, all as parts of the time of the paper's formulas.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from timing import best_times
+from training import ALGEBRAS, D, L, images, model, paper_formulas
+
+from hyperelm import algebras
+from hyperelm.bilinear import scheme
+from hyperelm.elm import base
+from hyperelm.solvers.forms import gram_plan
+from hyperelm.solvers.sums import chunk_rows, sum_products
+from hyperelm.solvers.team import Team, team
+
+# What a team runs, by the function of its tasks.
+TASKS = {
+    "sum_products": "matrix products",
+    "planes": "planes of inputs and hidden layer",
+    "_finish": "back to components, activation",
+    "task": "zero components, squares, finite values",
+}
+
+
+def parts_of_fit(name: str, X: np.ndarray, repeats: int) -> dict[str, float]:
+    """Seconds of each part of the fastest fit; `all` is the whole."""
+    seconds: dict[str, float] = defaultdict(float)
+
+    def timed(function: Callable[..., Any], part: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*args, **kwargs)
+            seconds[part] += time.perf_counter() - start
+            return result
+
+        return call
+
+    run = Team.run
+
+    def run_timed(self: Team, tasks: Iterable[Any]) -> None:
+        tasks = list(tasks)
+        function = getattr(tasks[0], "func", None) if tasks else None
+        while isinstance(function, partial):
+            function = function.func
+        part = TASKS.get(getattr(function, "__name__", ""), "other work of the team")
+        timed(run, part)(self, tasks)
+
+    Team.run = run_timed
+    base._solved = timed(base._solved, "solution")
+    base.BaseELM._check_X = timed(base.BaseELM._check_X, "checks of the input")
+    best: dict[str, float] = {"all": np.inf}
+    for _ in range(repeats):
+        seconds.clear()
+        time.sleep(0.15)
+        start = time.perf_counter()
+        model(name).fit(X)
+        seconds["all"] = time.perf_counter() - start
+        best = min(best, dict(seconds), key=lambda parts: parts["all"])
+    Team.run = run
+    best["weights, memory and all else"] = 2 * best["all"] - sum(best.values())
+    return best
+
+
+def products_alone(name: str, rows: int, repeats: int) -> float:
+    """Seconds of the matrix products of a training on so many rows, block by block, on planes that are there."""
+    algebra, rng = algebras.get(name), np.random.default_rng(0)
+    m = chunk_rows(algebra, D, L, D, 8)
+    layer, cross = (len(scheme(algebra, *parts).terms) for parts in (((1, 2, 3), None), (None, (1, 2, 3))))
+    plan = gram_plan(algebra, search=True)
+    x, w = (rng.standard_normal((max(layer, cross), n, k)) for n, k in ((m, D), (D, L)))
+    h = rng.standard_normal((cross + plan.planes.shape[1], m, L))
+    y, totals, squares = np.zeros((layer, m, L)), np.zeros((cross, L, D)), np.zeros((len(plan.sums), L, L))
+
+    def block(crew: Team) -> None:
+        halves = (slice(0, m // 2), slice(m // 2, m))
+        hidden = [([(x[p, at], w[p], 1.0)], y[p, at], True) for p in range(layer) for at in halves]
+        sums = [([(h[p].T, x[p], 1.0)], totals[p], False) for p in range(cross)]
+        for total, pairs in zip(squares, plan.sums):
+            sums.append(([(h[cross + a].T, h[cross + b], c) for a, b, c in pairs], total, False))
+        for work in (hidden, sums):
+            crew.run([partial(sum_products, pairs, total, crew, fresh=fresh) for pairs, total, fresh in work])
+
+    with team(np.inf) as crew:
+        return best_times({"block": lambda: block(crew)}, 3 * repeats)["block"] * rows / m
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("algebra", nargs="?", default="quaternions", choices=ALGEBRAS)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--paper", action="store_true", help="compare with the paper's formulas, for quaternions")
+    arguments = parser.parse_args()
+    X = images(arguments.rows)
+    parts = parts_of_fit(arguments.algebra, X, arguments.repeats)
+    alone = products_alone(arguments.algebra, arguments.rows, arguments.repeats)
+    whole, unit = parts.pop("all"), "training"
+    rows = {"training": whole} | dict(sorted(parts.items(), key=lambda part: -part[1]))
+    rows |= {"products with nothing between them": alone}
+    rows |= {"these and the solution": alone + parts["solution"]}
+    if arguments.paper:
+        whole, unit = best_times({"paper": lambda: paper_formulas(X)}, 2)["paper"], "paper's formulas"
+    print(f"{arguments.algebra:45}part of the time of the {unit}")
+    for part, seconds in rows.items():
+        print(f"{part:45}{seconds / whole:8.4f}")
+
+
+if __name__ == "__main__":
+    main()
