@@ -223,6 +223,31 @@ def test_gcv_in_single_precision(monkeypatch, algebra, method, weighted):
 
 
 @methods
+@pytest.mark.parametrize("free", [(), (2,)])
+@pytest.mark.parametrize(("dtype", "exponents"), [(np.float32, (-100, 90)), (np.float64, (-470, 490))])
+def test_gcv_in_any_unit_of_the_targets(method, free, dtype, exponents):
+    """Squares of single precision are beyond it long before the targets are."""
+    algebra = algebras.get("quaternions")
+    H, T = (array.astype(dtype) for array in rows_of(algebra, (15, 6, 2), noise=2.0))
+    wanted = solved(method, H, T, algebra, "gcv", None, free, dtype=dtype)
+    for exponent in exponents:
+        solution = solved(method, H, np.ldexp(T, exponent), algebra, "gcv", None, free, dtype=dtype)
+        assert solution.ridge == wanted.ridge
+        tol = 1e3 * np.finfo(dtype).eps
+        np.testing.assert_allclose(np.ldexp(solution.x, -exponent), wanted.x, rtol=tol, atol=tol)
+
+
+@methods
+@pytest.mark.parametrize("exponent", [-600, 600])
+def test_gcv_where_squares_are_no_numbers(method, exponent):
+    algebra = algebras.get("complex")
+    H, T = rows_of(algebra, (15, 6, 2), noise=2.0)
+    with pytest.raises(ValueError, match="beyond double precision.*Divide the targets"):
+        solved(method, H, np.ldexp(T, exponent), algebra, "gcv")
+    assert not solved(method, H, 0 * T, algebra, "gcv").x.any()
+
+
+@methods
 def test_gcv_with_fewer_rows_than_unknowns(monkeypatch, algebra, method):
     H, T = rows_of(algebra, (5, 8, 2), noise=2.0)
     check_gcv(monkeypatch, method, algebra, H, T, tol=1e-4)

@@ -199,11 +199,27 @@ def check_weight(sample_weight: Any, rows: int, dtype: np.dtype[Any]) -> FloatAr
 def total_square(array: FloatArray, team: Team) -> float:
     """Σ x², some rows at a time."""
     if is_elsewhere(array):
-        return float(namespace(array=array).sum(array * array))
+        return square_elsewhere(array)
     return float(sum(by_rows(array, sum_of_squares, team)))
+
+
+def square_elsewhere(array: Any) -> float:
+    """Σ |x|² of an array of another library, which may be beyond the largest number in its precision."""
+    if 0 in array.shape:
+        return 0.0
+    xp = namespace(array=array)
+    sizes = xp.abs(array)
+    largest = float(xp.max(sizes)) or 1.0
+    return largest**2 * float(xp.sum((sizes / largest) ** 2))
 
 
 def sum_of_squares(array: FloatArray) -> float:
     """Σ x², in one pass and without a copy for arrays in C order, or planar ones."""
     parts = [array] if array.flags.c_contiguous else np.moveaxis(array, -1, 0)
-    return float(sum(np.dot(x, x) for x in (part.reshape(-1) for part in parts)))
+    flat = [part.reshape(-1) for part in parts]
+    square = float(sum(np.dot(x, x) for x in flat))
+    info = np.finfo(array.dtype)
+    if array.dtype == np.float32 and not float(info.tiny / info.eps) < square < np.inf:
+        # Squares beyond single precision, as of targets in units that make them tiny.
+        square = float(sum(np.dot(x, x) for x in (x.astype(np.float64) for x in flat)))
+    return square

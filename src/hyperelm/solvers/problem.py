@@ -100,7 +100,7 @@ class Spectral:
 
     def energies(self) -> NDArray[np.float64]:
         """|z_k|², summed over the right-hand sides."""
-        return np.asarray(np.sum(np.abs(self.z) ** 2, axis=1, dtype=np.float64))
+        return np.asarray(np.sum(np.abs(self.z).astype(np.float64) ** 2, axis=1))
 
     def shrinkage(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """λ/(σ²+λ) for every ridge and singular value, (ridges, K); 1 where both are zero."""
@@ -170,7 +170,7 @@ class NormalEquations:
         cross -= weights.conj().T @ cross_free
         cross[gone] = 0
         inside = root.conj().T @ cross_free
-        explained = float(np.vdot(inside, inside).real)
+        explained = float(np.sum(np.abs(inside).astype(np.float64) ** 2))
         problem = NormalEquations(gram, cross, self.multiplicity)
         return Reduced(problem, kept, free, weights, root @ inside, root, explained)
 
@@ -240,7 +240,7 @@ class Triangular:
         rest = rotated[rank:]
         _clear_vanished(rest, np.linalg.norm(rest, axis=0), np.linalg.norm(rotated, axis=0))
         root = np.linalg.pinv(r) if rank else r.T
-        explained = float(np.linalg.norm(qt[:rank]) ** 2)
+        explained = float(np.sum(np.abs(qt[:rank]).astype(np.float64) ** 2))
         problem = Triangular(rest, qt[rank:], self.multiplicity)
         return Reduced(problem, kept, free, root @ rotated[:rank], root @ qt[:rank], root, explained)
 

@@ -21,7 +21,7 @@ from hyperelm._arrays import are_together, beside, is_elsewhere, namespace, to_n
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, block_matrix, gather, planes
-from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.accumulator import Accumulator, square_elsewhere
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.problem import Array, Triangular
 from hyperelm.solvers.sums import Planes
@@ -139,11 +139,7 @@ class QR(Accumulator):
 
 def _square(t: Array) -> float:
     """‖t‖², which may be beyond the largest number in the precision of t."""
-    if 0 in t.shape:
-        return 0.0
     if is_elsewhere(t):
-        xp = namespace(t=t)
-        sizes = xp.abs(t)
-        largest = float(xp.max(sizes)) or 1.0
-        return largest**2 * float(xp.sum((sizes / largest) ** 2))
-    return float(np.linalg.norm(t.astype(np.result_type(t, np.float64), copy=False))) ** 2
+        return square_elsewhere(t)
+    with np.errstate(over="ignore"):  # infinity is what GCV refuses, and all else does without
+        return float(np.linalg.norm(t.astype(np.result_type(t, np.float64), copy=False)) ** 2)

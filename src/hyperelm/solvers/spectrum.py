@@ -74,11 +74,22 @@ class Spectrum:
         """The ridge on the path with the smallest score; the largest where none has one."""
         if self.largest == 0:
             return 0.0
+        self._check_squares()
         per_decade = PER_DECADE
         while len(ridges := self.path(per_decade)) < 50:  # in single precision rounding leaves few decades
             per_decade += PER_DECADE
         scores = self.gcv(ridges)
         return float(ridges[int(np.argmin(scores))] if np.isfinite(scores).any() else ridges[-1])
+
+    def _check_squares(self) -> None:
+        """Scores are made of squares of the targets, which are numbers only up to a size, and from one on."""
+        square, info = self.state.square, np.finfo(np.float64)
+        vanish = square < info.tiny / info.eps and any(part.z.any() for part in self.parts)
+        if vanish or not np.isfinite(square):
+            raise ValueError(
+                f"`ridge` must be a number, not 'gcv', for targets whose squares are beyond double precision: their sum is "
+                f"{square:g}. Divide the targets by their size."
+            )
 
     def solution(self, ridge: float, rtol: float) -> FloatArray:
         """X, (L, N, d), without the singular values up to this share of the largest."""
