@@ -142,6 +142,7 @@ def test_numbers_of_an_algebra():
         ([Ridge()], {}, "`models` must be at least two, got 1"),
         ([Ridge(), Ridge()], {}, r"`models` must differ, got 'Ridge\(\)' twice"),
         ([Ridge(), "lasso"], {}, "`models` must be estimators, got 'lasso'"),
+        (Ridge(), {}, "`models` must be a dict or a list of estimators, got Ridge"),
         ([Ridge(), Ridge(2)], {"reference": "x"}, "`reference` must be one of"),
         ([Ridge(), Ridge(2)], {"cv": "many"}, "`cv` must be a number of folds or a splitter"),
         ([Ridge(), Ridge(2)], {"scoring": ["r2", "max_error"]}, "`scoring` must be one score"),

@@ -181,6 +181,8 @@ def _splits(cv: Any, n_repeats: int, random_state: Any, X: Any, Y: Any, classes:
 
 def _named(models: Any) -> dict[str, Any]:
     """The models by name: given ones, or what each looks like when it is printed."""
+    if not isinstance(models, Iterable):
+        raise TypeError(f"`models` must be a dict or a list of estimators, got {type(models).__name__}.")
     pairs = (
         models.items() if isinstance(models, Mapping) else [(" ".join(repr(model).split()), model) for model in models]
     )
