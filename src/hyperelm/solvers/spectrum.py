@@ -87,8 +87,8 @@ class Spectrum:
         vanish = square < info.tiny / info.eps and any(part.z.any() for part in self.parts)
         if vanish or not np.isfinite(square):
             raise ValueError(
-                f"`ridge` must be a number, not 'gcv', for targets whose squares are beyond double precision: their sum "
-                f"is {square:g}. Divide the targets by their size."
+                "`ridge` must be a number, not 'gcv', for targets whose squares are beyond double precision: their "
+                f"sum is {square:g}. Divide the targets by their size."
             )
 
     def solution(self, ridge: float, rtol: float) -> FloatArray:
