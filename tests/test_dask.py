@@ -309,7 +309,17 @@ FRAME = dd.from_pandas(pd.DataFrame(X), npartitions=2)
         (
             lambda _: hyperelm.dask.predict(FITTED, ROWS_OF_X, method="fly"),
             ValueError,
-            "`method` must be one of ELMRegressor, got 'fly'",
+            "`method` must be one of 'predict' for ELMRegressor, got 'fly'",
+        ),
+        (
+            lambda _: hyperelm.dask.predict(ELMClassifier(**OPTIONS).fit(X, LABELS), ROWS_OF_X, method="fit"),
+            ValueError,
+            "must be one of 'predict', 'predict_proba', 'decision_function' for ELMClassifier, got 'fit'",
+        ),
+        (
+            lambda fit: fit(ELMRegressor(**OPTIONS), ROWS_OF_X, ROWS_OF_Y, da.zeros(ROWS, chunks=100)),
+            ValueError,
+            "`sample_weight` must not be zero for all 200 rows",
         ),
         (
             lambda _: hyperelm.dask.predict(ELMRegressor(**OPTIONS).fit(X, X.reshape(ROWS, 2, 4)), FRAME),

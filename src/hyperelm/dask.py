@@ -33,6 +33,7 @@ __all__ = ["fit", "predict"]
 
 _PATIENCE = 10  # seconds until a scheduler that does not answer cannot be reached
 _MERGED = 4  # summaries that a task merges
+_METHODS = ("predict", "predict_proba", "decision_function", "reconstruct", "transform", "inverse_transform")
 
 E = TypeVar("E", bound=BaseELM)
 S = TypeVar("S")
@@ -106,7 +107,8 @@ def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
     estimator : ELMRegressor, ELMClassifier or ELMAutoencoder
     X : dask array of shape (n, columns) or (n, features, d), or dask frame
     method : str, optional
-        The method of the estimator that is asked: by default "predict", or "reconstruct" of an auto-encoder.
+        What the estimator is asked for: by default "predict", or "reconstruct" of an auto-encoder; or "predict_proba",
+        "decision_function", "transform" or "inverse_transform", where it has them.
 
     Returns
     -------
@@ -126,8 +128,10 @@ def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
     _check_estimator(estimator)
     check_is_fitted(estimator, "output_weights_")
     method = method or ("reconstruct" if isinstance(estimator, ELMAutoencoder) else "predict")
-    if not callable(getattr(estimator, method, None)):
-        raise ValueError(f"`method` must be one of {type(estimator).__name__}, got {method!r}.")
+    known = [name for name in _METHODS if hasattr(estimator, name)]
+    if method not in known:
+        wanted = ", ".join(map(repr, known))
+        raise ValueError(f"`method` must be one of {wanted} for {type(estimator).__name__}, got {method!r}.")
     rows = _Collection(X, "X")
     if rows.meta.ndim < 2:
         raise ValueError(f"`X` must have shape (n, columns) or (n, features, d), got {rows.meta.ndim} axis.")

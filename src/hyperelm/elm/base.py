@@ -359,6 +359,8 @@ class BaseELM(Prediction, BaseEstimator):
 
 
 def _solved(state: Accumulator, ridge: float | str, free: Sequence[int]) -> tuple[Accumulator, Solution]:
+    if state.rows > 0 and state.weight == 0:
+        raise ValueError(f"`sample_weight` must not be zero for all {state.rows} rows.")
     return state, solve(state, ridge, free=free)
 
 
