@@ -174,3 +174,9 @@ except ValueError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "ONNX needs the extra 'onnx': pip install 'hyperelm[onnx]'.\n"
+
+
+def test_weights_beyond_single_precision():
+    X = rows(50, 4, dtype=np.float64)
+    with pytest.raises(ValueError, match="weights within single precision for ONNX"):
+        to_onnx(ELMRegressor(n_hidden=5, random_state=0).fit(1e-45 * X, X[:, 0]))

@@ -171,7 +171,11 @@ class _Graph:
         return y if bias is None else self.node("Add", y, self.floats(bias))
 
     def floats(self, array: NDArray[Any]) -> str:
-        return self.constant(array.astype(np.float32, order="C"))
+        with np.errstate(over="ignore"):
+            single = array.astype(np.float32, order="C")
+        if not np.isfinite(single).all():
+            raise ValueError("`model` must have weights within single precision for ONNX. Scale its rows to size 1.")
+        return self.constant(single)
 
     def constant(self, array: NDArray[Any]) -> str:
         name = f"constant_{len(self._constants)}"
