@@ -267,10 +267,8 @@ class BaseELM(Prediction, BaseEstimator):
             wanted = self._output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
         check_place(rows.X, self.hidden_weights_, f"{type(self).__name__}.partial_fit()")
-        # Rows that are checked when they are read may be refused after others were taken in.
-        checked = not any(isinstance(array, Stored) for array in (rows.X, rows.T, rows.weight))
-        state = self._resumed(self._state)
-        self._train(source, Given(to_numpy(self.hidden_weights_)), state if checked else deepcopy(state))
+        # A copy, since rows may be refused when others were taken in already, and so may their sums.
+        self._train(source, Given(to_numpy(self.hidden_weights_)), deepcopy(self._resumed(self._state)))
 
     def _resumed(self, state: Accumulator | Mapping[str, NDArray[Any]]) -> Accumulator:
         """The summary of the rows seen, which of a model from a file are arrays up to here."""
