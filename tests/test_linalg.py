@@ -111,7 +111,7 @@ def test_rtol_cuts_singular_values(algebra):
     A[:, 0] *= 1e-6
     for method in ("svd", "qr"):
         assert linalg.lstsq(A, B, algebra, method=method).rank == np.linalg.matrix_rank(linalg.left_matrix(A, algebra))
-        cut = linalg.lstsq(A, B, algebra, method=method, rtol=1e-3)
+        cut = linalg.lstsq(A, B, algebra, method=method, rtol=np.float32(1e-3))
         matrix = linalg.left_matrix(A, algebra)
         assert cut.rank == np.linalg.matrix_rank(matrix, tol=1e-3 * np.linalg.norm(matrix, 2))
         expected = np.linalg.pinv(matrix, rcond=1e-3) @ linalg.to_real(B)
@@ -140,6 +140,8 @@ B_INF[2, 0, 0] = -np.inf
             "`ridge` must be a finite number >= 0 or 'gcv', got -1",
         ),
         (lambda: linalg.lstsq(A, B, H, ridge="auto"), ValueError, "`ridge` must be"),
+        (lambda: linalg.lstsq(A, B, "quaternions"), TypeError, "`algebra` must be an Algebra, .* `algebras.get`"),
+        (lambda: linalg.lstsq(A, B, H, rtol=np.float32(2)), ValueError, r"`rtol` must be a number in \[0, 1\), got np"),
         (lambda: linalg.lstsq(A, B, H, rtol=2), ValueError, r"`rtol` must be a number in \[0, 1\), got 2"),
         (
             lambda: linalg.lstsq(A[..., :3], B, H),

@@ -117,6 +117,8 @@ def test_norm():
     A = np.arange(24.0).reshape(2, 3, 4)
     assert linalg.norm(A) == pytest.approx(np.sqrt(np.sum(A**2)))
     assert linalg.norm(np.stack([A, 2 * A])).shape == (2,)
+    tiny = np.ldexp(A.astype(np.float32), -100)
+    assert np.ldexp(linalg.norm(tiny), 100) == pytest.approx(linalg.norm(A), rel=1e-6)
 
 
 H = algebras.get("quaternions")

@@ -51,6 +51,8 @@ def _complex(array: Any, name: str) -> TypeError:
 
 def as_hypercomplex(array: Any, algebra: HasDimension, name: str, axes: int = 0) -> FloatArray:
     """`array` as a hypercomplex array: at least `axes` axes of numbers, then the component axis."""
+    if not hasattr(algebra, "dim"):
+        raise TypeError(f"`algebra` must be an Algebra, got {algebra!r}. Take one by its name with `algebras.get`.")
     array = as_real(array, name)
     wanted = {0: "", 1: "(n, ", 2: "(rows, columns, "}[axes]
     label = f"{algebra.dim} ({algebra.name})" if algebra.name else str(algebra.dim)

@@ -161,10 +161,10 @@ def norm(A: ArrayLike) -> Any:
     A = as_real(A, "A")
     if A.ndim < 3:
         raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {tuple(A.shape)}.")
-    xp = namespace(A=A)
-    if xp is not np:
+    if (xp := namespace(A=A)) is not np:
         return xp.linalg.vector_norm(A, axis=(-3, -2, -1))
-    return np.linalg.norm(A.reshape(*A.shape[:-3], -1), axis=-1)
+    square = np.einsum("...mnk,...mnk->...", A, A, dtype=np.float64)  # which has all squares of single precision
+    return np.sqrt(square).astype(A.dtype)[()]
 
 
 def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto") -> FloatArray:

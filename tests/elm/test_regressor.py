@@ -390,6 +390,39 @@ def test_partial_fit_from_too_few_rows():
     close(model.predict(X), ELMRegressor("complex", 4, weight_scale=0.4, ridge=0, random_state=0).fit(X, y).predict(X))
 
 
+def test_partial_fit_that_fails_leaves_the_model_as_it_was():
+    def picky(x):
+        return np.where(np.abs(x) > 1e100, np.nan, np.tanh(x))
+
+    X, y = numbers((60, 4)), numbers((60,), 1)
+    model = ELMRegressor(n_hidden=5, weight_scale=0.3, chunk_size=10, activation=picky, random_state=0)
+    expected = model.partial_fit(X[:20], y[:20]).partial_fit(X[40:], y[40:]).output_weights_
+    model = ELMRegressor(n_hidden=5, weight_scale=0.3, chunk_size=10, activation=picky, random_state=0)
+    model.partial_fit(X[:20], y[:20])
+    bad = X[20:40].copy()
+    bad[15] = 1e200
+    with pytest.raises(ValueError, match="`H` must be finite"):  # with the second block
+        model.partial_fit(bad, y[20:40])
+    with pytest.raises(ValueError, match="beyond double precision"):  # with the solution
+        model.partial_fit(X[20:40], 1e200 * y[20:40])
+    assert model.n_samples_seen_ == 20
+    assert_array_equal(model.partial_fit(X[40:], y[40:]).output_weights_, expected)
+
+
+@pytest.mark.parametrize(("dtype", "origins"), [(np.float64, (1e5, 1.7e9)), (np.float32, (300.0, 2e4))])
+@pytest.mark.parametrize("solver", ["auto", "qr"])
+def test_the_origin_of_the_targets_does_not_matter(dtype, origins, solver):
+    """Most of their squares is what the bias explains, and of the difference nothing but rounding may be left."""
+    X, y = numbers((200, 8)).astype(dtype), numbers((200,), 1)
+    y = (np.sin(X[:, 0]) * X[:, 1] + 0.3 * y).astype(dtype)
+    model = ELMRegressor(n_hidden=30, random_state=0, solver=solver)
+    wanted = ELMRegressor(n_hidden=30, random_state=0, solver="qr").fit(X, y).ridge_
+    for origin in origins:
+        model.fit(X, y + dtype(origin))
+        assert model.ridge_ == pytest.approx(wanted, rel=0.3)  # a step on the path: y itself is rounded
+        assert model.score(X, y + dtype(origin)) > 0.3
+
+
 def test_partial_fit_refusals():
     X, y = numbers((30, 4)), numbers(30)
     with pytest.raises(ValueError, match="`solver` must not be 'svd' for partial_fit"):

@@ -108,6 +108,32 @@ def test_rows_that_are_not_finite_are_refused_before_any_work(monkeypatch, metho
         linalg.lstsq(A, B, algebra, method=method)
 
 
+@pytest.mark.parametrize("method", ["auto", "qr", "svd"])
+@pytest.mark.parametrize("dependent", [False, True])
+def test_ridges_beyond_single_precision(method, dependent):
+    H = algebras.get("quaternions")
+    A, B = (array.astype(np.float32) for array in rows_of(H, (30, 4, 2)))
+    if dependent:
+        A[:, 3] = A[:, 0]
+    wanted = linalg.lstsq(A, B, H, ridge="gcv", method=method)
+    fixed = linalg.lstsq(A, B, H, ridge=2.0, method=method)
+    for exponent in (-90, -70, 60):
+        unit = np.ldexp(A, exponent)
+        found = linalg.lstsq(unit, B, H, ridge="gcv", method=method)
+        np.testing.assert_allclose(np.ldexp(found.x, exponent), wanted.x, rtol=0, atol=1e-4)
+        found = linalg.lstsq(unit, B, H, ridge=2.0 * 2.0 ** (2 * exponent), method=method)
+        np.testing.assert_allclose(np.ldexp(found.x, exponent), fixed.x, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("of_A", "of_B"), [(30, 100), (-45, -105), (10, 110)])
+def test_products_of_inputs_and_targets_beyond_single_precision(of_A, of_B):
+    H = algebras.get("quaternions")
+    A, B = (array.astype(np.float32) for array in rows_of(H, (30, 4, 2)))
+    wanted = linalg.lstsq(A, B, H).x
+    found = linalg.lstsq(np.ldexp(A, of_A), np.ldexp(B, of_B), H).x
+    np.testing.assert_allclose(np.ldexp(found, of_A - of_B), wanted, rtol=0, atol=1e-5)
+
+
 def solution_of(condition, largest, ridge):
     return Solution(np.zeros((1, 1, 1)), 1, condition, largest, ridge)
 

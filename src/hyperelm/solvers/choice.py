@@ -69,7 +69,7 @@ class LstsqResult:
 def trusted(solution: Solution, dtype: np.dtype[Any]) -> bool:
     """Whether an answer from normal equations is as good as "auto" promises."""
     limit = LARGEST_CONDITION[np.dtype(dtype).name]
-    return effective_condition(solution) <= limit
+    return solution.seen and effective_condition(solution) <= limit
 
 
 def effective_condition(solution: Solution) -> float:
@@ -135,15 +135,15 @@ def lstsq(
     >>> np.allclose(result.x, X), result.rank, result.method
     (True, 12, 'gram')
     """
-    A, B, square = _checked_system(A, B, algebra)
+    A, B, squares = _checked_system(A, B, algebra)
     check_ridge(ridge)
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
-    if rtol is not None and not (isinstance(rtol, (int, float)) and 0 <= rtol < 1):
+    if rtol is not None and not (isinstance(rtol, (int, float, np.integer, np.floating)) and 0 <= rtol < 1):
         raise ValueError(f"`rtol` must be a number in [0, 1), got {rtol!r}.")
     if method == "svd":
         return _result(A, B, algebra, svd(A, B, algebra, ridge=ridge, rtol=rtol), "svd")
-    if method == "gram" or (method == "auto" and _squares_are_safe(A, square)):
+    if method == "gram" or (method == "auto" and _sums_are_safe(A, *squares)):
         solution = solve(_accumulate(Gram, A, B, algebra), ridge, rtol=rtol)
         if method == "gram" or trusted(solution, numpy_dtype(A)):
             return _result(A, B, algebra, solution, "gram")
@@ -157,7 +157,7 @@ def check_ridge(ridge: Any) -> None:
         raise ValueError(f"`ridge` must be a finite number >= 0 or 'gcv', got {ridge!r}.")
 
 
-def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray, float]:
+def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray, tuple[float, float]]:
     namespace(A=A, B=B)
     A = as_hypercomplex(detached(A), algebra, "A", axes=2)
     B = as_hypercomplex(detached(B), algebra, "B", axes=2)
@@ -170,14 +170,18 @@ def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[Float
         raise ValueError(
             f"`B` must have as many rows as `A`, {A.shape[0]}, got {B.shape[0]} in shape {tuple(B.shape)}."
         )
-    square = check_finite(A, "A")
-    check_finite(B, "B")
+    squares = check_finite(A, "A"), check_finite(B, "B")
     dtype = np.result_type(numpy_dtype(A), numpy_dtype(B))
-    return as_precision(A, dtype), as_precision(B, dtype), square
+    return as_precision(A, dtype), as_precision(B, dtype), squares
 
 
-def _squares_are_safe(A: FloatArray, square: float) -> bool:
-    """Whether sums of squares of entries of A, Σ a² in all, neither overflow nor vanish."""
+def _sums_are_safe(A: FloatArray, square_A: float, square_B: float) -> bool:
+    """Whether the entries of AᴴA and AᴴB, from Σ|a|² and Σ|b|², neither overflow nor vanish."""
+    return _is_safe(A, square_A) and (square_B == 0 or _is_safe(A, math.sqrt(square_A) * math.sqrt(square_B)))
+
+
+def _is_safe(A: FloatArray, square: float) -> bool:
+    """Whether sums over the entries of A that are `square` in all are numbers of full precision."""
     info = np.finfo(numpy_dtype(A))
     if square == 0:
         return not bool(namespace(A=A).any(A != 0))

@@ -93,14 +93,15 @@ class Spectral:
     def solution(self, ridge: float, cutoff: float) -> Array:
         """x_λ, without the singular values up to `cutoff`."""
         kept = self.sigma > cutoff
-        sigma = self.sigma[kept]
-        # σ/(σ²+λ) as 1/(σ+λ/σ): squares of tiny singular values would underflow.
-        solution: Array = self.V[:, kept] @ (self.z[kept] / (sigma + ridge / sigma)[:, None])
+        # σ/(σ²+λ) as 1/(σ+λ/σ), in double precision: squares of tiny singular values would underflow, and so may λ.
+        sigma = self.sigma[kept].astype(np.float64)
+        coefficients = self.z[kept] / (sigma + ridge / sigma)[:, None]
+        solution: Array = self.V[:, kept] @ coefficients.astype(self.z.dtype)
         return solution
 
     def energies(self) -> NDArray[np.float64]:
         """|z_k|², summed over the right-hand sides."""
-        return np.asarray(np.sum(np.abs(self.z).astype(np.float64) ** 2, axis=1))
+        return np.asarray(_squares(self.z).sum(axis=1))
 
     def shrinkage(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """λ/(σ²+λ) for every ridge and singular value, (ridges, K); 1 where both are zero."""
@@ -170,7 +171,7 @@ class NormalEquations:
         cross -= weights.conj().T @ cross_free
         cross[gone] = 0
         inside = root.conj().T @ cross_free
-        explained = float(np.sum(np.abs(inside).astype(np.float64) ** 2))
+        explained = float(_squares(inside).sum())
         problem = NormalEquations(gram, cross, self.multiplicity)
         return Reduced(problem, kept, free, weights, root @ inside, root, explained)
 
@@ -240,9 +241,15 @@ class Triangular:
         rest = rotated[rank:]
         _clear_vanished(rest, np.linalg.norm(rest, axis=0), np.linalg.norm(rotated, axis=0))
         root = np.linalg.pinv(r) if rank else r.T
-        explained = float(np.sum(np.abs(qt[:rank]).astype(np.float64) ** 2))
+        explained = float(_squares(qt[:rank]).sum())
         problem = Triangular(rest, qt[rank:], self.multiplicity)
         return Reduced(problem, kept, free, root @ rotated[:rank], root @ qt[:rank], root, explained)
+
+
+def _squares(x: Array) -> NDArray[np.float64]:
+    """|x|² in double precision, and infinite beyond it, which GCV refuses."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.abs(x).astype(np.float64) ** 2)
 
 
 def _rotated(free: Array, kept: Array, t: Array) -> tuple[int, Array, Array, Array]:

@@ -25,6 +25,7 @@ class Solution:
     rank, condition : those of Φ_L(A)
     largest : the largest singular value of Φ_L(A)
     ridge : the penalty that was used
+    seen : whether the summary shows the residual by which the ridge was chosen
     """
 
     x: FloatArray
@@ -32,6 +33,7 @@ class Solution:
     condition: float
     largest: float
     ridge: float
+    seen: bool = True
 
 
 def solve(
@@ -98,7 +100,8 @@ def _by_spectrum(
         rank, condition, largest = _rank_and_condition(state, problems, rtol)
     if rtol is None:
         rtol = default_rtol(state) if penalty == 0 else 0.0
-    return Solution(spectrum.solution(penalty, rtol), rank, condition, largest, penalty)
+    seen = ridge != "gcv" or spectrum.sees_residual(penalty)
+    return Solution(spectrum.solution(penalty, rtol), rank, condition, largest, penalty, seen)
 
 
 def _rank_and_condition(

@@ -21,6 +21,7 @@ from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Problem, Reduced
 
 PER_DECADE = 10  # ridges that GCV looks at
+_ROUNDING = 100  # times eps of the squares of the targets
 
 
 class Spectrum:
@@ -54,21 +55,34 @@ class Spectrum:
 
     def gcv(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of ridges; infinite where as many unknowns as rows are left."""
-        state, dim = self.state, self.state.algebra.dim
-        rows = dim * state.weight
-        if state.tail is None:
-            seen = sum(part.explained for part in self.reduced) + sum(float(s.energies().sum()) for s in self.parts)
-            unexplained = max(state.square - seen, 0.0)
-        else:
-            unexplained = state.tail
-        rss = np.full(len(ridges), unexplained)
+        dim = self.state.algebra.dim
+        rows = dim * self.state.weight
         # n - tr S, the free unknowns included in dL; sums of λ/(σ²+λ) keep their digits where tr S is close to n.
-        left = np.full(len(ridges), float(rows - dim * state.unknowns))
+        left = np.full(len(ridges), float(rows - dim * self.state.unknowns))
         for part in self.parts:
-            shrinkage = part.shrinkage(ridges)
-            rss += shrinkage**2 @ part.energies()
-            left += part.multiplicity * (shrinkage.sum(axis=1) + len(part.V) - len(part.sigma))
-        return np.divide(rows * rss, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
+            left += part.multiplicity * (part.shrinkage(ridges).sum(axis=1) + len(part.V) - len(part.sigma))
+        scores = rows * self._residuals(ridges)
+        return np.divide(scores, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
+
+    def sees_residual(self, ridge: float) -> bool:
+        """Whether the residual that GCV goes by is more than rounding of the sums that it is the difference of.
+
+        With targets far from zero it is not: most of their squares is what the bias explains.
+        """
+        if self.state.tail is not None:
+            return True
+        rounding = _ROUNDING * float(np.finfo(self.state.dtype).eps) * self.state.square
+        return bool(self._residuals(np.array([ridge]))[0] >= rounding)
+
+    def _residuals(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """‖(1 - S_λ) φ(B)‖²."""
+        tail = self.state.tail
+        if tail is None:
+            seen = sum(part.explained for part in self.reduced) + sum(float(s.energies().sum()) for s in self.parts)
+            tail = max(self.state.square - seen, 0.0)
+        return np.asarray(
+            sum((part.shrinkage(ridges) ** 2 @ part.energies() for part in self.parts), np.full(len(ridges), tail))
+        )
 
     def best_by_gcv(self) -> float:
         """The ridge on the path with the smallest score; the largest where none has one."""
