@@ -281,6 +281,15 @@ def test_gcv_ends(method):
 
 
 @methods
+def test_gcv_with_weights_that_do_not_count_samples(method):
+    algebra = algebras.get("quaternions")
+    H, T = rows_of(algebra, (40, 8, 2), noise=2.0)
+    with pytest.warns(UserWarning, match=r"their sum is 1 on 40 rows\. Give them a mean of 1"):
+        solution = solved(method, H, T, algebra, "gcv", np.full(40, 1 / 40), (7,))
+    assert solution.ridge == pytest.approx(100 * solution.largest**2, rel=0.5)
+
+
+@methods
 def test_gcv_of_nothing(method):
     algebra = algebras.get("complex")
     H, T = rows_of(algebra, (10, 3, 2))

@@ -11,6 +11,7 @@ both curves, and X_λ, cost next to nothing for another λ.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -93,7 +94,14 @@ class Spectrum:
         while len(ridges := self.path(per_decade)) < 50:  # in single precision rounding leaves few decades
             per_decade += PER_DECADE
         scores = self.gcv(ridges)
-        return float(ridges[int(np.argmin(scores))] if np.isfinite(scores).any() else ridges[-1])
+        if not np.isfinite(scores).any():
+            warnings.warn(
+                "No ridge leaves more samples than unknowns, so the largest was taken: weights count samples, and "
+                f"their sum is {self.state.weight:g} on {self.state.rows} rows. Give them a mean of 1, or a ridge.",
+                stacklevel=2,
+            )
+            return float(ridges[-1])
+        return float(ridges[int(np.argmin(scores))])
 
     def _check_squares(self) -> None:
         """Scores are made of squares of the targets, which are numbers only up to a size, and from one on."""
