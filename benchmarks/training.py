@@ -169,7 +169,7 @@ def main() -> None:
         rows.append((f"{name}, {2 * M:,} rows / {M:,} rows", times[f"{name} double"] / times[name], 2.2, None))
     if not arguments.quick:
         # Not in turns with the others: for seconds after its gigabytes go back, fresh memory is slower.
-        paper = best_times({"paper": lambda: paper_formulas(X)}, 2)["paper"]
+        paper = best_times({"paper": lambda: paper_formulas(X)}, arguments.repeats)["paper"]
         rows.append(("quaternions / the paper's formulas", times["quaternions"] / paper, 0.08, 0.05))
         for name in ["real", *ALGEBRAS]:
             size = (R if name == "real" else X).nbytes
