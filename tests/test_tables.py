@@ -19,7 +19,6 @@ from hyperelm.cli import app
 from hyperelm.datasets import lorenz
 from hyperelm.elm.table import TableRegressor
 
-RNG = np.random.default_rng(0)
 FAST = ("--algebra", "real", "--algebra", "complex")
 
 
@@ -41,7 +40,8 @@ def parsed(text):
 @pytest.fixture
 def houses(tmp_path):
     """A nonlinear task in odd units, and a column of text."""
-    size, age = RNG.uniform(20, 200, 150), RNG.uniform(0, 1e6, 150)
+    rng = np.random.default_rng(0)
+    size, age = rng.uniform(20, 200, 150), rng.uniform(0, 1e6, 150)
     price = 1e-3 * np.sin(size / 20) + 1e-9 * age
     rows = zip(range(150), size.tolist(), age.tolist(), price.tolist())
     path = tmp_path / "houses.csv"
@@ -58,8 +58,9 @@ def houses(tmp_path):
 @pytest.mark.parametrize("columns", [None, 3])
 def test_scaling_is_folded_in_exactly(bias, direct_link, packing, columns, tmp_path):
     """The same as scikit-learn's scalers around the plain model."""
-    X = RNG.standard_normal((60, 5)) * [1e-3, 1, 1e4, 5, 2] + [0, 7, 1e5, 0, -3]
-    y = RNG.standard_normal((60, columns or 1)) * 1e3 + 50
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5)) * [1e-3, 1, 1e4, 5, 2] + [0, 7, 1e5, 0, -3]
+    y = rng.standard_normal((60, columns or 1)) * 1e3 + 50
     y = y if columns else y[:, 0]
     parameters = {"algebra": "quaternions", "n_hidden": 6, "ridge": 0.1, "random_state": 0}
     parameters |= {"bias": bias, "direct_link": direct_link, "packing": packing}
@@ -76,7 +77,7 @@ def test_scaling_is_folded_in_exactly(bias, direct_link, packing, columns, tmp_p
 
 
 def test_a_column_that_does_not_vary():
-    X = np.column_stack([np.full(30, 0.1), RNG.standard_normal(30)])
+    X = np.column_stack([np.full(30, 0.1), np.random.default_rng(0).standard_normal(30)])
     model = TableRegressor("complex", 5, random_state=0).fit(X, X[:, 1])
     assert model.input_scale_[0] == 1
     assert np.isfinite(model.predict(X)).all()
@@ -89,7 +90,7 @@ def test_tables_only():
 
 def test_the_graph_takes_raw_columns():
     onnxruntime = pytest.importorskip("onnxruntime")
-    X = RNG.standard_normal((40, 4)) * [1, 10, 100, 1] + 5
+    X = np.random.default_rng(0).standard_normal((40, 4)) * [1, 10, 100, 1] + 5
     model = TableRegressor("klein4", 5, direct_link=True, random_state=0).fit(X, X[:, :2] ** 2)
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     (predicted,) = session.run(["prediction"], {"X": X.astype(np.float32)})
@@ -109,7 +110,9 @@ def test_the_graph_takes_raw_columns():
     ],
 )
 def test_files_that_do_not_fit_together(tmp_path, name, value):
-    model = TableRegressor("klein4", 3, random_state=0).fit(RNG.standard_normal((20, 4)), np.arange(20.0))
+    model = TableRegressor("klein4", 3, random_state=0).fit(
+        np.random.default_rng(0).standard_normal((20, 4)), np.arange(20.0)
+    )
     save(model, tmp_path / "model")
     header, arrays = read(tmp_path / "model")
     (tmp_path / "model").write_bytes(to_bytes(header, arrays | {name: value}))
@@ -175,7 +178,7 @@ def test_a_series(tmp_path):
 
 
 def test_a_warning_where_something_simpler_does_better(tmp_path):
-    walk = np.cumsum(RNG.choice([-1.0, 1.0], size=(300, 1)), axis=0)
+    walk = np.cumsum(np.random.default_rng(0).choice([-1.0, 1.0], size=(300, 1)), axis=0)
     data = written(tmp_path / "walk.csv", walk.tolist(), ["x"])
     done = run("fit", data, "--target", "x", "--series", 5, "--save", tmp_path / "model", *FAST)
     assert done.exit_code == 0
@@ -185,7 +188,7 @@ def test_a_warning_where_something_simpler_does_better(tmp_path):
 
 
 def test_errors_and_choice_are_those_of_the_rows_held_out():
-    X = RNG.standard_normal((60, 2))
+    X = np.random.default_rng(0).standard_normal((60, 2))
     task = tables.Task(X, X[:, :1] * 2, ["a", "b"], ["c"], 0, None)
     result = tables.fit(task, ["real"])
     assert result.held_out == task.held_out().sum() == 12

@@ -149,7 +149,7 @@ def test_what_auto_looks_at():
     assert {"real", "complex", "quaternions", "tessarines", "klein4", "R[-1,+1]"} <= set(names)
     assert max(algebras.get(name).dim for name in names) == 4
     assert set(search.cv_results_["param_n_hidden"]) == {16}  # 32 would be more than rows
-    numbers = RNG.standard_normal((20, 2, 8))
+    numbers = np.random.default_rng(0).standard_normal((20, 2, 8))
     search = ELMRegressorCV(n_hidden=2, weight_scale=0.1, ridge=1.0, n_draws=1).fit(numbers, numbers[:, :1])
     assert {algebras.get(name).dim for name in search.cv_results_["param_algebra"]} == {8}
     assert "octonions" in search.cv_results_["param_algebra"]

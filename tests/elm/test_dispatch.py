@@ -124,7 +124,7 @@ def test_encoders(encoder, weight):
 
 def test_large_layers_by_searched_schemes():
     """Planes of the inputs of an auto-encoder serve twice."""
-    inputs = RNG.standard_normal((40, 1200, 4))
+    inputs = np.random.default_rng(0).standard_normal((40, 1200, 4))
     inputs[..., 0] = 0
     for name in ("quaternions", "paper-Cl(1,1)"):
         check_same(ELMAutoencoder(name, 50, ridge=1.0, random_state=0), inputs)
@@ -193,7 +193,7 @@ def test_only_small_things_come_to_numpy(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "cpu", lambda array: (sizes.append(array.numel()), cpu(array))[1])
     monkeypatch.setattr(torch.Tensor, "numpy", None)
     monkeypatch.setattr(torch.Tensor, "__array__", None)
-    rows = RNG.standard_normal((3000, 8))
+    rows = np.random.default_rng(0).standard_normal((3000, 8))
     for solver in ("gram", "qr"):
         model = ELMRegressor("quaternions", 5, ridge=0.1, solver=solver, chunk_size=1000, random_state=0)
         model.fit(tensor(rows), tensor(rows)).predict(tensor(rows))
