@@ -25,7 +25,8 @@ def tanh(x: FloatArray) -> FloatArray:
     Its error is that of a number near 1, as is the error of a pre-activation in such company. Where all values are
     small, so are their errors, and NumPy keeps them.
     """
-    if max(x.max(initial=0), -x.min(initial=0)) < 0.25:
+    some = x[..., :1]  # which mostly tell that not all are small
+    if all(max(part.max(initial=0), -part.min(initial=0)) < 0.25 for part in (some, x)):
         return np.tanh(x, out=x)
     with np.errstate(over="ignore"):
         x *= 2

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from hyperelm import algebras, linalg
 from hyperelm.solvers import QR, Gram, solve
+from hyperelm.solvers.accumulator import total_square
+from hyperelm.solvers.team import Team
 
 # With rows of every array library.
 pytestmark = pytest.mark.usefixtures("rows_of_library")
@@ -342,3 +344,16 @@ def test_merging_different_kinds_is_refused(kind, other_kind, name, L, N, dtype)
     with pytest.raises(ValueError, match="`other` must summarise rows of the same algebra, sizes and precision"):
         state.merge(other)
     assert pickle.dumps(state) == before
+
+
+@given(
+    shape=st.tuples(st.integers(0, 40), st.integers(0, 30), st.integers(1, 4)),
+    axes=st.permutations(range(3)),
+    steps=st.tuples(*[st.sampled_from([1, 2, -1])] * 3),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_squares_are_summed_in_any_layout(shape, axes, steps, dtype):
+    numbers = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    array = numbers.transpose(axes)[tuple(slice(None, None, step) for step in steps)]
+    expected = sum(float(x) ** 2 for x in array.ravel())
+    assert total_square(array, Team()) == pytest.approx(expected, rel=1000 * float(np.finfo(dtype).eps))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hyperelm import algebras
 from hyperelm.solvers import sums
-from hyperelm.solvers.sums import by_rows, chunk_rows, nonzero_components, row_blocks
+from hyperelm.solvers.sums import by_rows, cached_rows, chunk_rows, nonzero_components, row_blocks, team_planes
 from hyperelm.solvers.team import Team
 
 SCRATCH = sums._SCRATCH
@@ -92,6 +92,7 @@ def test_rows_of_a_block_are_within_limits(name, D, L, N, itemsize):
     rows = chunk_rows(algebra, D, L, N, itemsize)
     assert isinstance(rows, int)
     assert 64 <= rows <= 4096
+    assert rows % 16 == 0
     for more in ((2 * D, L, N, itemsize), (D, 2 * L, N, itemsize), (D, L, 2 * N, itemsize), (D, L, N, 2 * itemsize)):
         assert chunk_rows(algebra, *more) <= rows
 
@@ -108,7 +109,7 @@ def test_planes_of_a_block_fit_the_scratch_memory(name, planes, dtype, shape):
     itemsize = np.dtype(dtype).itemsize
     row = planes * (max(D, N) + 2 * L) * itemsize
     rows = chunk_rows(algebras.get(name), D, L, N, itemsize)
-    assert rows == min(4096, SCRATCH // row)
+    assert rows == min(4096, SCRATCH // row) // 16 * 16
 
 
 def test_real_numbers_need_no_planes():
@@ -116,3 +117,38 @@ def test_real_numbers_need_no_planes():
     assert chunk_rows(real, 10**6, 2**14, 10**6, 8) == SCRATCH // (2**14 * 8)
     assert chunk_rows(real, 3, 2**20, 3, 8) == 64
     assert chunk_rows(real, 3, 5, 3, 8) == 4096
+
+
+LAYOUTS = {
+    "numbers": lambda x: x,
+    "planar, by rows": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, -1, 0)), 0, -1),
+    "planar, by columns": lambda x: np.asfortranarray(x),
+    "numbers, by columns": lambda x: np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1),
+    "every other": lambda x: np.repeat(np.repeat(x, 2, axis=0), 2, axis=1)[::2, ::2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("planes", [4, 7])
+@pytest.mark.parametrize("shape", [(1, 1, 4), (300, 70, 4), (70, 300, 4), (0, 3, 4)])
+def test_planes_are_combinations_of_components_in_any_layout(crew, layout, planes, shape):
+    rng = np.random.default_rng(planes)
+    x = LAYOUTS[layout](rng.standard_normal(shape))
+    basis = rng.standard_normal((4, planes))
+    image = team_planes(x, basis, "planes", crew)
+    np.testing.assert_allclose(image, np.einsum("mnd,dp->pmn", x, basis), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("layout", "fastest"), [("numbers", 2), ("planar, by rows", 2), ("planar, by columns", 1)])
+def test_planes_lie_in_memory_as_the_numbers_do(crew, layout, fastest):
+    """Column by column where the hidden layer has its neurons so, for products that need not rearrange them."""
+    x = LAYOUTS[layout](np.ones((30, 20, 4)))
+    image = team_planes(x, np.ones((4, 7)), "planes", crew)
+    assert image.strides[fastest] == image.itemsize
+
+
+@given(columns=sizes, planes=st.integers(1, 60))
+def test_pieces_in_cache_are_products_that_blas_does_not_pack(columns, planes):
+    rows = cached_rows(columns, np.ones((8, planes)))
+    assert 1 <= rows <= 64
+    assert rows == 1 or rows * columns * 8 * planes <= 10**6

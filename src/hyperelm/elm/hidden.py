@@ -15,16 +15,13 @@ from typing import Any
 import numpy as np
 
 from hyperelm._arrays import beside, concatenated, is_elsewhere, namespace, place_of, zeros
-from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, scheme
 from hyperelm.products import is_identity, planes, right_operator, scheme_product
-from hyperelm.solvers.sums import Planes, nonzero_components, row_blocks, sum_products, team_planes
+from hyperelm.solvers.sums import Planes, cached_rows, nonzero_components, row_blocks, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
-
-_ROWS = 64  # rows that go back to components and through the activation at a time, in cache
 
 
 class HiddenLayer:
@@ -56,11 +53,13 @@ class HiddenLayer:
         """
         if is_elsewhere(X):
             return self._elsewhere(X, team)
-        H = team.array("H", (self.algebra.dim, len(X), self.width), X.dtype)
-        formed: Planes | None = None
+        d, rows, formed = self.algebra.dim, len(X), None
         if self._search:
-            formed = self._by_scheme(X, H[:, :, : self.neurons], team)
+            by_neuron = team.array("H", (d, self.width, rows), X.dtype)
+            formed = self._by_scheme(X, by_neuron[:, : self.neurons], team)
+            H = by_neuron.swapaxes(1, 2)
         else:
+            H = team.array("H", (d, rows, self.width), X.dtype)
             self._by_operator(X, H[:, :, : self.neurons], team)
         if self.direct_link:
             H[:, :, self.neurons : self.neurons + X.shape[1]] = np.moveaxis(X, -1, 0)
@@ -96,10 +95,14 @@ class HiddenLayer:
         H[...] = np.moveaxis(apply(self.activation, h).reshape(len(X), self.neurons, -1), -1, 0)
 
     def _by_scheme(self, X: FloatArray, H: FloatArray, team: Team) -> Planes:
-        """Planes of X, their products with those of W, and back to components."""
+        """Planes of X, their products with those of W, and back to components.
+
+        H is (d, L, m): what a neuron has to say of all rows lies together, which is how a BLAS wants the left factor
+        of HᵀT and HᵀH. A transposed one takes it three times as long to rearrange.
+        """
         support = nonzero_components(X, team)
         products = scheme(self.algebra, support, None)
-        weights = team.once((self, support), lambda: self._planes_of_weights(products))
+        weights = team.once((self, support), lambda: self._planes_of_weights(products, support, team))
         x = team_planes(X, products.left, "wide", team)
         # Planes of the product that are its components need no memory of their own.
         y = H if is_identity(products.out) else team.array("narrow", (products.out.shape[1], *H.shape[1:]), X.dtype)
@@ -108,27 +111,28 @@ class HiddenLayer:
         for s in set(range(len(y))) - set(sums):
             y[s] = 0
         for s, terms in sums.items():
-            for rows in pieces(len(X), team.threads):
-                factors = [(x[p, rows], weights[q], c) for p, q, c in terms]
-                tasks.append(partial(sum_products, factors, y[s, rows], team, fresh=True))
+            for neurons in pieces(self.neurons, team.threads):
+                factors = [(weights[q, neurons], x[p].T, c) for p, q, c in terms]
+                tasks.append(partial(sum_products, factors, y[s, neurons], team, fresh=True))
         team.run(tasks)
-        finish = partial(self._finish, products.out.astype(X.dtype), team=team)
-        team.run([partial(finish, y[:, rows], H[:, rows]) for rows in row_blocks(len(X), _ROWS)])
+        finish = partial(self._finish, products.out.astype(X.dtype), y, H, team)
+        team.run([partial(finish, at) for at in row_blocks(self.neurons, cached_rows(len(X), products.out))])
         return Planes(support, x)
 
-    def _planes_of_weights(self, products: Scheme) -> FloatArray:
-        D, L, _ = self.weights.shape
-        image = scratch((products.right.shape[1], D, L), self.weights.dtype)
-        return planes(self.weights, products.right, out=image)
+    def _planes_of_weights(self, products: Scheme, support: tuple[int, ...], team: Team) -> FloatArray:
+        """(q, L, D), neuron by neuron as well."""
+        by_neuron = np.ascontiguousarray(self.weights.swapaxes(0, 1))
+        return team_planes(by_neuron, products.right, f"weights by {support}", team)
 
-    def _finish(self, out: FloatArray, y: FloatArray, H: FloatArray, team: Team) -> None:
-        """From planes to components, bias and activation."""
+    def _finish(self, out: FloatArray, y: FloatArray, H: FloatArray, team: Team, neurons: slice) -> None:
+        """From planes to components, bias and activation of some neurons."""
+        y, H = y[:, neurons], H[:, neurons]
         h = H
         if not is_identity(out):
             h = team.array("finish", H.shape, H.dtype, of_thread=True)
             np.matmul(out, y.reshape(len(y), -1), out=h.reshape(len(h), -1))
         if self.bias is not None:
-            h += self.bias.T[:, None, :]
+            h += self.bias[neurons].T[:, :, None]
         activated = apply(self.activation, h)
         if activated is not H:
             H[...] = activated

@@ -25,6 +25,8 @@ from hyperelm.solvers.problem import Array, Problem
 from hyperelm.solvers.sums import Planes, by_rows
 from hyperelm.solvers.team import Team
 
+_NUMBERS = 2**17  # whose squares are summed at a time
+
 
 class Accumulator(ABC):
     """A summary of rows H, (m, L, d), with targets T, (m, N, d).
@@ -197,9 +199,12 @@ def check_weight(sample_weight: Any, rows: int, dtype: np.dtype[Any]) -> FloatAr
 
 
 def total_square(array: FloatArray, team: Team) -> float:
-    """Σ x², some rows at a time."""
+    """Σ x², some numbers at a time, in the order of memory where they lie without gaps."""
     if is_elsewhere(array):
         return square_elsewhere(array)
+    ordered = array.transpose(np.argsort(array.strides)[::-1])
+    if ordered.flags.c_contiguous:
+        return float(sum(by_rows(ordered.reshape(-1), sum_of_squares, team, rows=_NUMBERS)))
     return float(sum(by_rows(array, sum_of_squares, team)))
 
 
@@ -214,12 +219,12 @@ def square_elsewhere(array: Any) -> float:
 
 
 def sum_of_squares(array: FloatArray) -> float:
-    """Σ x², in one pass and without a copy for arrays in C order, or planar ones."""
-    parts = [array] if array.flags.c_contiguous else np.moveaxis(array, -1, 0)
-    flat = [part.reshape(-1) for part in parts]
-    square = float(sum(np.dot(x, x) for x in flat))
+    """Σ x², in one pass."""
+    x = array.reshape(-1)
+    square = float(np.dot(x, x))
     info = np.finfo(array.dtype)
     if array.dtype == np.float32 and not float(info.tiny / info.eps) < square < np.inf:
         # Squares beyond single precision, as of targets in units that make them tiny.
-        square = float(sum(np.dot(x, x) for x in (x.astype(np.float64) for x in flat)))
+        x = x.astype(np.float64)
+        square = float(np.dot(x, x))
     return square

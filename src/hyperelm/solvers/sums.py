@@ -17,8 +17,8 @@ from hyperelm.products import is_identity, planes
 from hyperelm.solvers.team import Team
 
 _SCRATCH = 96 * 2**20
-_ROWS = 128  # whose planes are formed at a time ...
-_CACHE = 2**21  # ... or fewer, so that the planes have so many bytes
+_ROWS = 64  # that are worked on in cache ...
+_UNPACKED = 10**6  # ... or fewer: up to so many multiplications OpenBLAS takes factors as they are, without a copy
 
 Pair = tuple[FloatArray, FloatArray, float]
 
@@ -36,10 +36,13 @@ def row_blocks(rows: int, size: int) -> Iterator[slice]:
 
 
 def chunk_rows(algebra: Algebra, inputs: int, unknowns: int, targets: int, itemsize: int) -> int:
-    """Rows of a block for D inputs, L unknowns and N targets whose scratch memory is about `_SCRATCH` bytes."""
+    """Rows of a block for D inputs, L unknowns and N targets whose scratch memory is about `_SCRATCH` bytes.
+
+    A multiple of 16, which the kernels of a BLAS take at a time.
+    """
     planes_of_rows = min(len(scheme(algebra, search=False).terms), 2 * algebra.dim)
     numbers = unknowns if algebra.dim == 1 else planes_of_rows * (max(inputs, targets) + 2 * unknowns)
-    return int(np.clip(_SCRATCH // max(1, itemsize * numbers), 64, 4096))
+    return int(np.clip(_SCRATCH // max(1, itemsize * numbers), 64, 4096)) // 16 * 16
 
 
 def nonzero_components(x: FloatArray, team: Team) -> tuple[int, ...]:
@@ -62,13 +65,23 @@ def by_rows(array: FloatArray, function: Callable[[FloatArray], Any], team: Team
 
 
 def team_planes(x: FloatArray, basis: NDArray[np.float64], name: str, team: Team) -> FloatArray:
-    """The planes of x, (m, n, d) -> (p, m, n), in the team's memory called `name` unless they are views of x."""
+    """The planes of x, (m, n, d) -> (p, m, n), in the team's memory called `name` unless they are views of x.
+
+    They lie in memory as x does: row by row, or column by column.
+    """
+    if not is_elsewhere(x) and x.strides[0] < x.strides[1]:
+        return team_planes(x.swapaxes(0, 1), basis, name, team).swapaxes(1, 2)
     if is_elsewhere(x) or (is_identity(basis) and x.strides[1] == x.itemsize):
         return planes(x, basis)
     image = team.array(name, (basis.shape[1], *x.shape[:2]), x.dtype)
-    size = max(1, min(_ROWS, _CACHE // max(1, image[:, :1].nbytes)))
+    size = cached_rows(x.shape[1], basis)
     team.run([partial(planes, x[rows], basis, out=image[:, rows]) for rows in row_blocks(len(x), size)])
     return image
+
+
+def cached_rows(columns: int, basis: FloatArray) -> int:
+    """How many rows of so many columns to take at a time through a linear map of their components."""
+    return max(1, min(_ROWS, _UNPACKED // max(1, columns * basis.size)))
 
 
 def sum_products(pairs: Sequence[Pair], total: FloatArray, team: Team, *, fresh: bool = False) -> None:
