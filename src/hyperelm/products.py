@@ -370,7 +370,7 @@ def _assemble(image: FloatArray, block: Block, columns: int) -> NDArray[Any]:
     dtype = np.result_type(image.dtype, np.complex64) if block.is_complex else image.dtype
     matrix = scratch((*batch, block.size, M, columns, L), dtype)
     parts = image.reshape(block.size, columns, block.parts, *batch, M, L)
-    for target, part in zip(_real_parts(matrix), np.moveaxis(parts, 2, 0)):
+    for target, part in zip(real_parts(matrix), np.moveaxis(parts, 2, 0)):
         target[...] = np.moveaxis(part, (0, 1), (-4, -2))
     return matrix.reshape(*batch, block.size * M, columns * L)
 
@@ -380,7 +380,7 @@ def put_coordinates(matrix: NDArray[Any], image: FloatArray, block: Block) -> No
     *batch, L, N = image.shape[1:]
     source = matrix.reshape(*batch, block.size, L, block.copies, N)
     parts = image.reshape(block.size, block.copies, block.parts, *batch, L, N)
-    for target, part in zip(np.moveaxis(parts, 2, 0), _real_parts(source)):
+    for target, part in zip(np.moveaxis(parts, 2, 0), real_parts(source)):
         target[...] = np.moveaxis(part, (-4, -2), (0, 1))
 
 
@@ -392,7 +392,7 @@ def _joined(parts: list[Any], xp: Any) -> Any:
     return xp.astype(parts[0], dtype) + 1j * xp.astype(parts[1], dtype)
 
 
-def _real_parts(array: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def real_parts(array: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     return (array.real, array.imag) if np.iscomplexobj(array) else (array,)
 
 

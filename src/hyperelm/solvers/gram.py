@@ -23,7 +23,7 @@ from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
-from hyperelm.products import block_basis, gather, is_identity
+from hyperelm.products import block_basis, gather, is_identity, real_parts
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan
 from hyperelm.solvers.problem import Array, NormalEquations
@@ -219,9 +219,9 @@ class Gram(Accumulator):
             kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
             gram = scratch((block.size, L, block.size, L), kind)
             for entries, total in zip(of_block.entries, sums):
-                for q, r in np.argwhere(np.abs(entries) > 1e-14 * np.abs(entries).max()):
-                    c = entries[q, r]
-                    gram[q, :, r] += kind.type(c if block.is_complex else c.real) * total
+                for part, coefficients in zip(real_parts(gram), real_parts(entries)):
+                    for q, r in np.argwhere(np.abs(coefficients) > 1e-14 * np.abs(entries).max()):
+                        part[q, :, r] += self.dtype.type(coefficients[q, r]) * total
             yield gram.reshape(block.size * L, block.size * L)
 
 
