@@ -23,7 +23,7 @@ from hyperelm.bilinear import scheme
 from hyperelm.elm import base
 from hyperelm.solvers.forms import gram_plan
 from hyperelm.solvers.sums import chunk_rows, sum_products
-from hyperelm.solvers.team import Team, team
+from hyperelm.solvers.team import Team, pieces, team
 
 # What a team runs, by the function of its tasks.
 TASKS = {
@@ -79,16 +79,17 @@ def products_alone(name: str, rows: int, repeats: int) -> float:
     m = chunk_rows(algebra, D, L, D, 8)
     layer, cross = (len(scheme(algebra, *parts).terms) for parts in (((1, 2, 3), None), (None, (1, 2, 3))))
     plan = gram_plan(algebra, search=True)
-    x, w = (rng.standard_normal((max(layer, cross), n, k)) for n, k in ((m, D), (D, L)))
-    h = rng.standard_normal((cross + plan.planes.shape[1], m, L))
-    y, totals, squares = np.zeros((layer, m, L)), np.zeros((cross, L, D)), np.zeros((len(plan.sums), L, L))
+    planes = max(layer, cross)
+    x, w = rng.standard_normal((planes, m, D)), rng.standard_normal((planes, L, D))
+    h = rng.standard_normal((cross + plan.planes.shape[1], L, m))
+    y, totals, squares = np.zeros((layer, L, m)), np.zeros((cross, L, D)), np.zeros((len(plan.sums), L, L))
 
     def block(crew: Team) -> None:
-        halves = (slice(0, m // 2), slice(m // 2, m))
-        hidden = [([(x[p, at], w[p], 1.0)], y[p, at], True) for p in range(layer) for at in halves]
-        sums = [([(h[p].T, x[p], 1.0)], totals[p], False) for p in range(cross)]
+        parts = pieces(L, crew.threads)
+        hidden = [([(w[p, at], x[p].T, 1.0)], y[p, at], True) for p in range(layer) for at in parts]
+        sums = [([(h[p], x[p], 1.0)], totals[p], False) for p in range(cross)]
         for total, pairs in zip(squares, plan.sums):
-            sums.append(([(h[cross + a].T, h[cross + b], c) for a, b, c in pairs], total, False))
+            sums.append(([(h[cross + a], h[cross + b].T, c) for a, b, c in pairs], total, False))
         for work in (hidden, sums):
             crew.run([partial(sum_products, pairs, total, crew, fresh=fresh) for pairs, total, fresh in work])
 
