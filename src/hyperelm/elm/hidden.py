@@ -98,7 +98,7 @@ class HiddenLayer:
         """Planes of X, their products with those of W, and back to components.
 
         H is (d, L, m): what a neuron has to say of all rows lies together, which is how a BLAS wants the left factor
-        of HᵀT and HᵀH. A transposed one takes it three times as long to rearrange.
+        of HᵀT and HᵀH: these are 4 and 8 % faster than with a transposed one, which it has to rearrange.
         """
         support = nonzero_components(X, team)
         products = scheme(self.algebra, support, None)
