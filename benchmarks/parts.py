@@ -28,9 +28,9 @@ from hyperelm.solvers.team import Team, pieces, team
 # What a team runs, by the function of its tasks.
 TASKS = {
     "sum_products": "matrix products",
-    "planes": "planes of inputs and hidden layer",
+    "form": "planes of inputs and hidden layer",
     "_finish": "back to components, activation",
-    "task": "zero components, squares, finite values",
+    "sum_of_squares": "squares, finite values",
 }
 
 
@@ -47,17 +47,24 @@ def parts_of_fit(name: str, X: np.ndarray, repeats: int) -> dict[str, float]:
 
         return call
 
-    run = Team.run
+    def part_of(function: Any) -> str:
+        while isinstance(function, partial):
+            function = function.func
+        return TASKS.get(getattr(function, "__name__", ""), "other work of the team")
+
+    run, mapped = Team.run, Team.map
 
     def run_timed(self: Team, tasks: Iterable[Any]) -> None:
         tasks = list(tasks)
-        function = getattr(tasks[0], "func", None) if tasks else None
-        while isinstance(function, partial):
-            function = function.func
-        part = TASKS.get(getattr(function, "__name__", ""), "other work of the team")
-        timed(run, part)(self, tasks)
+        timed(run, part_of(tasks[0] if tasks else None))(self, tasks)
 
-    Team.run = run_timed
+    def map_timed(self: Team, function: Callable[..., Any], arguments: Iterable[Any]) -> list[Any]:
+        Team.run = run
+        results: list[Any] = timed(mapped, part_of(function))(self, function, arguments)
+        Team.run = run_timed
+        return results
+
+    Team.run, Team.map = run_timed, map_timed
     base._solved = timed(base._solved, "solution")
     base.BaseELM._check_X = timed(base.BaseELM._check_X, "checks of the input")
     best: dict[str, float] = {"all": np.inf}
@@ -68,7 +75,7 @@ def parts_of_fit(name: str, X: np.ndarray, repeats: int) -> dict[str, float]:
         model(name).fit(X)
         seconds["all"] = time.perf_counter() - start
         best = min(best, dict(seconds), key=lambda parts: parts["all"])
-    Team.run = run
+    Team.run, Team.map = run, mapped
     best["weights, memory and all else"] = 2 * best["all"] - sum(best.values())
     return best
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hyperelm import algebras, linalg
 from hyperelm.solvers import QR, Gram, solve
-from hyperelm.solvers.accumulator import total_square
+from hyperelm.solvers.sums import total_square
 from hyperelm.solvers.team import Team
 
 # With rows of every array library.

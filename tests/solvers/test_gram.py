@@ -113,6 +113,18 @@ def test_single_precision(algebra):
     check(state, H, T, tol=1e-6)
 
 
+def test_a_square_that_is_known_stands_for_the_check_of_the_targets():
+    algebra = algebras.get("quaternions")
+    H, T = rows_of(algebra, (12, 3, 2))
+    known = planes_of(T, algebra)._replace(square=float(np.sum(T**2)))
+    state = Gram(algebra, 3, 2)
+    state.update(H, T, known=known)
+    check_same(state, H, T)
+    T[7, 1, 2] = np.nan
+    with pytest.raises(ValueError, match="`T` must be finite, got nan in row 19"):
+        state.update(H, T, known=known._replace(square=np.nan))
+
+
 def test_reading_the_state_does_not_disturb_it(algebra):
     """A solve in the middle mirrors the symmetric sums; rows that follow must not count twice."""
     H, T = rows_of(algebra, (12, 5, 2))

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from hyperelm import algebras
 from hyperelm.solvers import sums
-from hyperelm.solvers.sums import by_rows, cached_rows, chunk_rows, nonzero_components, row_blocks, team_planes
+from hyperelm.solvers.sums import (
+    by_rows,
+    cached_rows,
+    chunk_rows,
+    known_planes,
+    nonzero_components,
+    row_blocks,
+    team_planes,
+)
 from hyperelm.solvers.team import Team
 
 SCRATCH = sums._SCRATCH
@@ -145,6 +153,57 @@ def test_planes_lie_in_memory_as_the_numbers_do(crew, layout, fastest):
     x = LAYOUTS[layout](np.ones((30, 20, 4)))
     image = team_planes(x, np.ones((4, 7)), "planes", crew)
     assert image.strides[fastest] == image.itemsize
+
+
+def basis_of(support):
+    """A plane for each component that is not zero, and their sum, in 5 planes at the most."""
+    basis = np.zeros((4, len(support) + 1))
+    basis[list(support), range(len(support))] = 1 + np.arange(len(support))
+    basis[list(support), -1] = 1
+    return basis
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(data=st.data())
+def test_planes_with_what_is_known_of_the_rows(layout, dtype, data):
+    """Whichever rows have components that the first one has not."""
+    rows, columns = data.draw(st.integers(0, 200)), data.draw(st.integers(1, 40))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x = np.zeros((rows, columns, 4), dtype)
+    for k in range(4):
+        first = data.draw(st.integers(0, 2 * rows), label=f"first row with component {k}")
+        x[first:, :, k] = rng.standard_normal(x[first:, :, k].shape)
+    known = known_planes(LAYOUTS[layout](x), basis_of, "planes", Team())
+    assert known.support == tuple(k for k in range(4) if x[..., k].any())
+    expected = np.einsum("mnd,dp->pmn", x, basis_of(known.support))
+    np.testing.assert_allclose(known.image, expected, rtol=0, atol=100 * np.finfo(dtype).eps)
+    assert known.square == pytest.approx(float(np.sum(x.astype(float) ** 2)), rel=1e-5)
+
+
+def test_planes_are_formed_once_where_the_first_row_tells_all(crew):
+    asked = []
+
+    def counted(support):
+        asked.append(support)
+        return basis_of(support)
+
+    x = np.ones((300, 20, 4))
+    x[..., 0] = 0
+    known_planes(x, counted, "planes", crew)
+    assert asked == [(1, 2, 3)]
+    x[299, 3, 0] = 1e-300
+    assert known_planes(x, counted, "planes", crew).support == (0, 1, 2, 3)
+    assert asked[1:] == [(1, 2, 3), (0, 1, 2, 3)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_squares_of_views_are_known_too(crew, dtype):
+    """Planes that are components are not formed, but looked at."""
+    x = np.arange(700 * 33, dtype=dtype).reshape(700, 33, 1)
+    known = known_planes(x, lambda _: np.eye(1), "planes", crew)
+    assert np.shares_memory(known.image, x)
+    assert known.square == pytest.approx(float(np.sum(x.astype(float) ** 2)), rel=1e-5)
 
 
 @given(columns=sizes, planes=st.integers(1, 60))

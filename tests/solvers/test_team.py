@@ -7,13 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from hyperelm import algebras
 from hyperelm.solvers import Gram
 from hyperelm.solvers.accumulator import check_finite
 from hyperelm.solvers.sums import by_rows
-from hyperelm.solvers.team import Team, one_blas, pieces, team
+from hyperelm.solvers.team import Team, cuts, one_blas, pieces, team
 
 LARGE = 1e12
 
@@ -163,3 +165,25 @@ def test_pieces(length, count):
     assert np.array_equal(np.concatenate([np.arange(length)[part] for part in slices]), np.arange(length))
     sizes = [part.stop - part.start for part in slices]
     assert max(sizes) - min(sizes) <= 1
+
+
+@given(tasks=st.integers(0, 40), threads=st.integers(1, 16))
+def test_cuts_give_all_threads_the_same_and_leave_whole_what_they_can(tasks, threads):
+    counts = cuts(tasks, threads)
+    whole = [count for count in counts if count == 1]
+    assert len(counts) == tasks
+    assert counts == sorted(counts)
+    assert len(whole) >= tasks - tasks % threads
+    # Pieces of one size, so many that they can be dealt out evenly, and no more than that takes.
+    for count in set(counts):
+        assert counts.count(count) * count % threads == 0
+        assert count <= threads
+
+
+def test_mapped_results_are_in_order():
+    with ThreadPoolExecutor(2) as pool:
+        for crew in (Team(), Team(pool, 3)):
+            assert crew.map(lambda n: n * n, range(50)) == [n * n for n in range(50)]
+            assert crew.map(len, []) == []
+            with pytest.raises(ZeroDivisionError):
+                crew.map(lambda n: 1 // n, [1, 0, 2])

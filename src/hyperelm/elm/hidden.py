@@ -20,8 +20,8 @@ from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, scheme
 from hyperelm.products import is_identity, planes, right_operator, scheme_product
-from hyperelm.solvers.sums import Planes, cached_rows, nonzero_components, row_blocks, sum_products, team_planes
-from hyperelm.solvers.team import Team, pieces
+from hyperelm.solvers.sums import Planes, cached_rows, known_planes, row_blocks, sum_products, team_planes
+from hyperelm.solvers.team import Team, cuts, pieces
 
 
 class HiddenLayer:
@@ -71,11 +71,11 @@ class HiddenLayer:
     def _elsewhere(self, X: Any, team: Team) -> tuple[Any, Planes | None]:
         """By planes, as in `_by_scheme`, in the namespace of X."""
         xp, d, rows = namespace(X=X), self.algebra.dim, X.shape[0]
-        support = nonzero_components(X, team)
-        products = scheme(self.algebra, support, None, search=self._search)
-        weights = team.once((self, support, place_of(X)), lambda: planes(beside(self.weights, X), products.right))
-        x = planes(X, products.left)
-        y = scheme_product(x, weights, products)
+        search = self._search
+        known = known_planes(X, lambda support: scheme(self.algebra, support, search=search).left, "wide", team)
+        products = scheme(self.algebra, known.support, search=search)
+        weights = team.once((self, known.support, place_of(X)), lambda: planes(beside(self.weights, X), products.right))
+        y = scheme_product(known.image, weights, products)
         h = xp.reshape(
             beside(products.out, X) @ xp.reshape(y, (y.shape[0], rows * self.neurons)), (d, rows, self.neurons)
         )
@@ -86,7 +86,7 @@ class HiddenLayer:
             parts.append(xp.moveaxis(X, -1, 0))
         if self.bias is not None:
             parts.append(zeros((d, rows, 1), X) + beside(np.eye(d, 1), X)[:, None, :])
-        return xp.moveaxis(concatenated(parts, axis=2), 0, -1), Planes(support, x) if self._search else None
+        return xp.moveaxis(concatenated(parts, axis=2), 0, -1), known if search else None
 
     def _by_operator(self, X: FloatArray, H: FloatArray, team: Team) -> None:
         h = X.reshape(len(X), -1) @ team.once(self, lambda: right_operator(self.weights, self.algebra))
@@ -100,24 +100,24 @@ class HiddenLayer:
         H is (d, L, m): what a neuron has to say of all rows lies together, which is how a BLAS wants the left factor
         of HᵀT and HᵀH: these are 4 and 8 % faster than with a transposed one, which it has to rearrange.
         """
-        support = nonzero_components(X, team)
-        products = scheme(self.algebra, support, None)
-        weights = team.once((self, support), lambda: self._planes_of_weights(products, support, team))
-        x = team_planes(X, products.left, "wide", team)
+        known = known_planes(X, lambda support: scheme(self.algebra, support).left, "wide", team)
+        products = scheme(self.algebra, known.support)
+        weights = team.once((self, known.support), lambda: self._planes_of_weights(products, known.support, team))
         # Planes of the product that are its components need no memory of their own.
         y = H if is_identity(products.out) else team.array("narrow", (products.out.shape[1], *H.shape[1:]), X.dtype)
         tasks = []
         sums = products.by_out()
         for s in set(range(len(y))) - set(sums):
             y[s] = 0
-        for s, terms in sums.items():
-            for neurons in pieces(self.neurons, team.threads):
-                factors = [(weights[q, neurons], x[p].T, c) for p, q, c in terms]
+        longest_first = sorted(sums.items(), key=lambda summed: len(summed[1]), reverse=True)
+        for (s, terms), cut in zip(longest_first, cuts(len(sums), team.threads)):
+            for neurons in pieces(self.neurons, cut):
+                factors = [(weights[q, neurons], known.image[p].T, c) for p, q, c in terms]
                 tasks.append(partial(sum_products, factors, y[s, neurons], team, fresh=True))
         team.run(tasks)
         finish = partial(self._finish, products.out.astype(X.dtype), y, H, team)
         team.run([partial(finish, at) for at in row_blocks(self.neurons, cached_rows(len(X), products.out))])
-        return Planes(support, x)
+        return known
 
     def _planes_of_weights(self, products: Scheme, support: tuple[int, ...], team: Team) -> FloatArray:
         """(q, L, D), neuron by neuron as well."""

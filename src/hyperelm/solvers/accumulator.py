@@ -16,16 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._arrays import as_precision, beside, detached, is_elsewhere, namespace, to_numpy
+from hyperelm._arrays import as_precision, beside, detached, namespace, to_numpy
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, from_planes, put_coordinates
 from hyperelm.solvers.problem import Array, Problem
-from hyperelm.solvers.sums import Planes, by_rows
+from hyperelm.solvers.sums import Planes, total_square
 from hyperelm.solvers.team import Team
-
-_NUMBERS = 2**17  # whose squares are summed at a time
 
 
 class Accumulator(ABC):
@@ -70,7 +68,7 @@ class Accumulator(ABC):
         """Take in a row block.
 
         `count` says for how many samples it stands where that is not the sum of the weights, as with weights that
-        are costs; `team` does the independent pieces of work; `known` are planes of T that are formed already.
+        are costs; `team` does the independent pieces of work; `known` are planes of T, formed already.
         """
         namespace(H=H, T=T)
         H, T = self._shaped(H, self.unknowns, "H"), self._shaped(T, self.targets, "T")
@@ -80,7 +78,9 @@ class Accumulator(ABC):
         team = team or Team()
         weight = check_weight(sample_weight, rows, self.dtype)
         check_finite(H, "H", self.rows, team)
-        square = check_finite(T, "T", self.rows, team)
+        square = known.square if known else None
+        if square is None or not math.isfinite(square):
+            square = check_finite(T, "T", self.rows, team)
         if weight is not None:
             roots = beside(np.sqrt(weight), H)[:, None, None]
             H, T, known = H * roots, T * roots, None
@@ -196,35 +196,3 @@ def check_weight(sample_weight: Any, rows: int, dtype: np.dtype[Any]) -> FloatAr
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError("`sample_weight` must be finite and not negative.")
     return weight
-
-
-def total_square(array: FloatArray, team: Team) -> float:
-    """Σ x², some numbers at a time, in the order of memory where they lie without gaps."""
-    if is_elsewhere(array):
-        return square_elsewhere(array)
-    ordered = array.transpose(np.argsort(array.strides)[::-1])
-    if ordered.flags.c_contiguous:
-        return float(sum(by_rows(ordered.reshape(-1), sum_of_squares, team, rows=_NUMBERS)))
-    return float(sum(by_rows(array, sum_of_squares, team)))
-
-
-def square_elsewhere(array: Any) -> float:
-    """Σ |x|² of an array of another library, which may be beyond the largest number in its precision."""
-    if 0 in array.shape:
-        return 0.0
-    xp = namespace(array=array)
-    sizes = xp.abs(array)
-    largest = float(xp.max(sizes)) or 1.0
-    return largest**2 * float(xp.sum((sizes / largest) ** 2))
-
-
-def sum_of_squares(array: FloatArray) -> float:
-    """Σ x², in one pass."""
-    x = array.reshape(-1)
-    square = float(np.dot(x, x))
-    info = np.finfo(array.dtype)
-    if array.dtype == np.float32 and not float(info.tiny / info.eps) < square < np.inf:
-        # Squares beyond single precision, as of targets in units that make them tiny.
-        x = x.astype(np.float64)
-        square = float(np.dot(x, x))
-    return square

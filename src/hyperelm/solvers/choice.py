@@ -20,11 +20,11 @@ from hyperelm._arrays import as_precision, beside, detached, is_elsewhere, names
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
 from hyperelm.products import matmul, norm
-from hyperelm.solvers.accumulator import Accumulator, check_finite, total_square
+from hyperelm.solvers.accumulator import Accumulator, check_finite
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
 from hyperelm.solvers.solve import Solution, solve
-from hyperelm.solvers.sums import chunk_rows, row_blocks
+from hyperelm.solvers.sums import chunk_rows, row_blocks, total_square
 from hyperelm.solvers.svd import svd
 from hyperelm.solvers.team import Team, team
 

@@ -21,10 +21,10 @@ from hyperelm._arrays import are_together, beside, is_elsewhere, namespace, to_n
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, block_matrix, gather, planes
-from hyperelm.solvers.accumulator import Accumulator, square_elsewhere
+from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.problem import Array, Triangular
-from hyperelm.solvers.sums import Planes
+from hyperelm.solvers.sums import Planes, square_elsewhere
 from hyperelm.solvers.team import Team
 
 _PANEL = 64  # columns that LAPACK factors at a time

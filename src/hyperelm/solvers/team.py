@@ -2,8 +2,9 @@
 
 Between two matrix products there is work that no BLAS spreads over the cores: combinations of components,
 activations, sums. So the pieces themselves are spread, each on one BLAS thread. A piece writes where no other does, so
-which thread takes it does not matter to the result. Pieces are few, since a product of narrow matrices is slower: how
-many follows from the number of threads, and so may the last bits of the result.
+which thread takes it does not matter to the result. Products stay whole where there are enough of them, since those of
+narrow matrices are slower: into how many pieces the others are cut follows from the number of threads, and so may the
+last bits of the result.
 
 Fresh memory of the size of a row block costs more than the arithmetic that fills it, so buffers are used again.
 """
@@ -15,7 +16,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from threadpoolctl import ThreadpoolController
 from hyperelm._memory import scratch
 
 Task = Callable[[], object]
+S = TypeVar("S")
 T = TypeVar("T")
 
 _WORTHWHILE = 3e8  # multiply-adds below which threads cost more than they bring
@@ -50,6 +52,17 @@ class Team:
         work()
         for future in futures:
             future.result()
+
+    def map(self, function: Callable[[S], T], arguments: Iterable[S]) -> list[T]:
+        """`function` of every argument, in their order."""
+        arguments = list(arguments)
+        results: dict[int, T] = {}
+
+        def task(n: int) -> None:
+            results[n] = function(arguments[n])
+
+        self.run([partial(task, n) for n in range(len(arguments))])
+        return [results[n] for n in range(len(arguments))]
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike, *, of_thread: bool = False) -> NDArray[Any]:
         """An uninitialised array: the same memory at every call with this name, or each thread's own."""
@@ -103,3 +116,9 @@ def pieces(length: int, count: int) -> list[slice]:
     """`count` nearly equal slices of a length, fewer if it is shorter."""
     count = max(1, min(count, length))
     return [slice(n * length // count, (n + 1) * length // count) for n in range(count)]
+
+
+def cuts(tasks: int, threads: int) -> list[int]:
+    """Into how many pieces to cut each of so many equal tasks: only those left over when all threads had as many."""
+    left = tasks % threads
+    return [1] * (tasks - left) + [threads // math.gcd(left, threads)] * left
