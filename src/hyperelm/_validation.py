@@ -25,6 +25,7 @@ def as_real(array: Any, name: str) -> FloatArray:
     """`array` as float32 or float64, without a copy where it already is one of them, and of the library it is of."""
     if is_elsewhere(array):
         return _as_real_elsewhere(array, name)
+    check_unmasked(array, name)
     array = np.asarray(array)
     if array.dtype.kind == "c":
         raise _complex(array, name)
@@ -33,6 +34,13 @@ def as_real(array: Any, name: str) -> FloatArray:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"`{name}` must be an array of real numbers, got dtype {array.dtype}.")
     return array.astype(np.float64)
+
+
+def check_unmasked(array: Any, name: str) -> None:
+    """Refuse what NumPy would take as numbers without a word."""
+    if np.ma.is_masked(array):
+        masked = int(np.ma.getmaskarray(array).sum())
+        raise ValueError(f"`{name}` must have no masked values, got {masked}. Remove or impute such rows.")
 
 
 def _as_real_elsewhere(array: Any, name: str) -> Any:

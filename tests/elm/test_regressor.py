@@ -313,13 +313,13 @@ def test_rank_is_that_of_the_hidden_layer_with_ridge_too(name, ridge, solver):
     algebra = algebras.get(name)
     x, few = numbers((ROWS, 6, algebra.dim)), numbers((30, 3, algebra.dim))
     options = {"weight_scale": 0.4, "ridge": ridge, "solver": solver, "random_state": 0}
-    model = ELMRegressor(algebra, 20, activation="identity", **options).fit(x, x)
+    model = ELMRegressor(algebra, 20, activation="identity", **options).fit(x, numbers(x.shape, 9))
     matrix = linalg.left_matrix(hidden(x, model.hidden_weights_, algebra, activation=lambda v: v), algebra)
     assert model.rank_ == np.linalg.matrix_rank(matrix)
     assert (model.condition_ == np.inf) == (model.rank_ < matrix.shape[1])
     # (xw)m = x(wm) makes neurons dependent; without it, in the octonions, they are not.
     assert model.rank_ == 7 * algebra.dim or not algebra.is_associative
-    assert ELMRegressor(algebra, 40, **options).fit(few, few).rank_ <= 30 * algebra.dim
+    assert ELMRegressor(algebra, 40, **options).fit(few, numbers(few.shape, 9)).rank_ <= 30 * algebra.dim
 
 
 @pytest.mark.parametrize("solver", ["auto", "gram", "qr", "svd"])
@@ -639,3 +639,89 @@ FITTED_3D = ELMRegressor(n_hidden=3, ridge=0.1, random_state=0).fit(X.reshape(30
 def test_messages(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", ["bias", "direct_link"])
+@pytest.mark.parametrize("value", ["no", None, 1])
+def test_switches_are_true_or_false(name, value):
+    x = numbers((20, 4))
+    with pytest.raises(ValueError, match=f"`{name}` must be True or False, got {value!r}"):
+        ELMRegressor(n_hidden=2, **{name: value}).fit(x, x)
+    ELMRegressor(n_hidden=2, **{name: np.True_}).fit(x, x)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-160, 1e160, 1e200])
+def test_the_automatic_scale_follows_any_unit(unit):
+    x, y = numbers((60, 8)), numbers(60, 1)
+    wanted = ELMRegressor(n_hidden=6, random_state=0).fit(x, y)
+    model = ELMRegressor(n_hidden=6, random_state=0).fit(x * unit, y)
+    assert model.weight_scale_ * unit == pytest.approx(wanted.weight_scale_, rel=1e-12)
+    np.testing.assert_allclose(model.predict(x * unit), wanted.predict(x), atol=1e-9)
+
+
+def test_masked_rows_and_targets_are_refused():
+    x, y = numbers((20, 4)), numbers(20, 1)
+    with pytest.raises(ValueError, match="`X` must have no masked values"):
+        ELMRegressor().fit(np.ma.masked_array(x, mask=x > 0), y)
+    with pytest.raises(ValueError, match="`y` must have no masked values"):
+        ELMRegressor().fit(x, np.ma.masked_array(y, mask=y > 0))
+
+
+def test_targets_beyond_the_precision_of_the_rows():
+    x, y = numbers((20, 4)).astype(np.float32), 1e50 * numbers(20, 1)
+    with pytest.raises(ValueError, match=r"`y` must be at most 3e\+38, .*precision of `X`, float32, got"):
+        ELMRegressor().fit(x, y)
+
+
+def test_direct_links_beyond_single_precision():
+    """Their squares are no numbers, so `auto` takes qr, and so does a search."""
+    x = numbers((90, 3, 4)).astype(np.float32)
+    y = x[:, :1]
+    options = {"n_hidden": 4, "direct_link": True, "random_state": 0}
+    model = ELMRegressor(ridge=1e30, **options).fit(np.float32(1e20) * x, y)
+    assert model.solver_ == "qr"
+    assert model.score(np.float32(1e20) * x, y) > 0.999
+    with pytest.raises(ValueError, match="`gram` must have rows"):
+        ELMRegressor(ridge=1e30, solver="gram", **options).fit(np.float32(1e20) * x, y)
+
+
+@pytest.mark.parametrize("ridge", [0, "gcv", 1e-6])
+@pytest.mark.parametrize("late", [1e3, 1e5, 1e7])
+def test_rows_that_come_later_may_need_another_solver(ridge, late):
+    """`fit` was content with normal equations; with rows that make the problem worse `partial_fit` is not."""
+    x = numbers((400, 8))
+    x[200:, :4] *= late
+    y = x @ np.arange(8.0) + numbers(400, 1)
+    options = {"n_hidden": 2, "activation": "identity", "weight_scale": 1.0, "ridge": ridge, "random_state": 0}
+    model = ELMRegressor(**options).fit(x[:200], y[:200])
+    assert model.solver_ == "gram"
+    before = model._state.rows
+    model.partial_fit(x[200:], y[200:])
+    whole = ELMRegressor(**options).fit(x, y)
+    assert (before, model.n_samples_seen_) == (200, 400)
+    if ridge != "gcv":  # which may choose one that is large enough for normal equations
+        assert model.solver_ == ("gram" if late == 1e3 else "qr")
+    assert (model.rank_, model.condition_) == (whole.rank_, pytest.approx(whole.condition_, rel=0.1))
+    wanted = ELMRegressor(**options | {"ridge": model.ridge_}, solver="svd").fit(x, y)
+    if ridge != "gcv":
+        error = np.abs(model.output_weights_ - wanted.output_weights_).max() / np.abs(wanted.output_weights_).max()
+        assert error < 1e-15 * model.condition_ ** (2 if model.solver_ == "gram" else 1)
+    assert_allclose(model.predict(x), wanted.predict(x), rtol=0, atol=1e-8 * np.abs(y).max())
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_targets_of_any_size_in_parts(unit):
+    x, y = numbers((60, 8)), numbers(60, 1)
+    wanted = ELMRegressor(n_hidden=5, ridge=1.0, random_state=0).partial_fit(x, y)
+    model = ELMRegressor(n_hidden=5, ridge=1.0, random_state=0).partial_fit(x, y * unit)
+    assert_allclose(model.predict(x) / unit, wanted.predict(x), atol=1e-12)
+
+
+def test_weights_of_any_size():
+    x, y, w = numbers((60, 8)).astype(np.float32), numbers(60, 1), np.random.default_rng(2).uniform(1, 2, 60)
+    options = {"n_hidden": 5, "ridge": 0.0, "weight_scale": 0.2, "random_state": 0}
+    wanted = ELMRegressor(**options).fit(x, y, w).predict(x)
+    for unit in (1e-60, 1e30):
+        assert_allclose(ELMRegressor(**options).fit(x, y, unit * w).predict(x), wanted, atol=1e-4)
+    with pytest.raises(ValueError, match="`sample_weight` must be at most 3e"):
+        ELMRegressor(**options).fit(x, y, 1e300 * w)

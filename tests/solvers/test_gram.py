@@ -276,3 +276,49 @@ def test_bound(algebra):
     assert np.linalg.norm(P, 2) ** 2 <= state.bound * (1 + 1e-12)
     assert state.bound <= np.linalg.norm(P) ** 2 * (1 + 1e-12)
     assert Gram(algebra, 3, 2).bound == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [(np.float32, 1e-25), (np.float32, 1e20), (np.float64, 1e-170), (np.float64, 1e170)]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_beyond_the_precision_are_not_safe(dtype, unit, weighted):
+    """Neither overflow, which NumPy would warn of, nor squares that vanish go unnoticed, whoever has seen them."""
+    algebra = algebras.get("quaternions")
+    H, T = (array.astype(dtype) for array in rows_of(algebra, (12, 3, 2)))
+    weight = np.linspace(0.5, 2, 12) if weighted else None
+    state, other = Gram(algebra, 3, 2, dtype), Gram(algebra, 3, 2, dtype)
+    state.update(H * dtype(unit), T, weight)
+    assert not state.is_safe
+    other.merge(pickle.loads(pickle.dumps(state)))
+    assert not other.is_safe
+    for spoiled in (state, other):
+        with pytest.raises(
+            ValueError, match=r"`gram` must have rows whose squares .* numbers in float.*'qr' or 'auto'"
+        ):
+            solve(spoiled, 0.1)
+
+
+def test_tiny_rows_beside_others_are_safe():
+    algebra = algebras.get("complex")
+    H, T = rows_of(algebra, (12, 3, 2))
+    H[:6] *= 1e-200
+    state = Gram(algebra, 3, 2)
+    state.update(H[:6], T[:6])
+    assert not state.is_safe
+    state.update(H[6:], T[6:])
+    assert state.is_safe
+    check(state, H, T)
+    nothing = Gram(algebra, 3, 2)
+    nothing.update(0 * H, T)
+    assert nothing.is_safe
+    assert not solve(nothing).x.any()
+
+
+def test_restored_sums_are_as_safe_as_before():
+    algebra = algebras.get("quaternions")
+    H, T = rows_of(algebra, (12, 3, 2))
+    state, restored = accumulated(algebra, H, T), Gram(algebra, 3, 2)
+    restored.restore(state.arrays())
+    assert restored.is_safe
+    np.testing.assert_array_equal(solve(restored, 0.1).x, solve(state, 0.1).x)

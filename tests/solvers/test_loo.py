@@ -129,3 +129,15 @@ def test_single_precision(algebra, kind):
     assert residuals.dtype == np.float32
     expected = refitted(H, T, algebra, 0.3, np.ones(15), ())
     np.testing.assert_allclose(residuals, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+def test_without_a_penalised_unknown():
+    """The mean of the other rows: a column of ones that no ridge touches."""
+    algebra = algebras.get("quaternions")
+    T = np.random.default_rng(0).standard_normal((6, 1, 4))
+    H = np.broadcast_to(np.eye(4)[0], (6, 1, 4))
+    state = QR(algebra, 1, 1)
+    state.update(H, T)
+    residuals = leave_one_out(state, solve(state, 0.5, free=[0]), H, T, free=[0])
+    others = (T.sum(axis=0) - T) / 5
+    np.testing.assert_allclose(np.abs(residuals), np.abs(T - others), atol=1e-12)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hyperelm import algebras, linalg
-from hyperelm.solvers import QR, Gram, solve, svd
+from hyperelm.solvers import QR, AllRows, Gram, solve, svd
 from hyperelm.solvers.problem import NormalEquations, Reduced, Spectral
 from hyperelm.solvers.spectrum import Spectrum
 
@@ -242,7 +242,9 @@ def test_gcv_in_any_unit_of_the_targets(method, free, dtype, exponents):
 def test_gcv_where_squares_are_no_numbers(method, exponent):
     algebra = algebras.get("complex")
     H, T = rows_of(algebra, (15, 6, 2), noise=2.0)
-    with pytest.raises(ValueError, match=r"beyond double precision.*Divide the targets"):
+    with pytest.raises(
+        ValueError, match=r"beyond double precision.*Divide the targets|rows whose squares and products"
+    ):
         solved(method, H, np.ldexp(T, exponent), algebra, "gcv")
     assert not solved(method, H, 0 * T, algebra, "gcv").x.any()
 
@@ -319,6 +321,7 @@ def test_gcv_path_of_a_large_single_precision_problem(monkeypatch):
     problem = NormalEquations(np.broadcast_to(np.float32(0), (K, K)), np.zeros((K, 1), np.float32), 1)
     spectrum = Spectral(np.linspace(2, 1, K, dtype=np.float32), np.eye(1), np.ones((K, 1), np.float32), 1)
     state = SimpleNamespace(algebra=algebras.get("real"), weight=1e4, tail=None, square=2.0 * K, unknowns=K)
+    state.rows, state.dtype = 10_000, np.float32
     path_of = Spectrum.__new__(Spectrum)
     path_of.state, path_of.reduced, path_of.parts, path_of.largest = (
         state,
@@ -343,3 +346,21 @@ def test_rtol_cuts_singular_values(algebra, method, ridge):
     gains = sigma[kept] / (sigma[kept] ** 2 + solution.ridge)
     expected = Vt[kept].T @ (gains[:, None] * (U[:, kept].T @ t))
     np.testing.assert_allclose(linalg.to_real(solution.x), expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", ["gram", "qr", "svd"])
+def test_gcv_scores_of_few_rows_keep_their_digits(method):
+    """Without a row left over, n - tr S is a sum of small numbers, not the difference of large ones."""
+    algebra = algebras.get("quaternions")
+    H, T = rows_of(algebra, (20, 50, 2), noise=2.0)
+    P, t = weighted_system(H, T, algebra)
+    U, sigma, _ = np.linalg.svd(P, full_matrices=False)
+    energies = np.sum((U.T @ t) ** 2, axis=1)
+    kind = {"gram": Gram, "qr": QR, "svd": AllRows}[method]
+    state = kind(algebra, 50, 2, np.float64)
+    state.update(H, T)
+    for ridge in (1e-6, 1e-3, 1.0, 1e3):
+        shrink = ridge / (sigma**2 + ridge)
+        expected = len(P) * np.sum(shrink**2 * energies) / np.sum(shrink) ** 2
+        if method != "gram" or ridge > 0.1:  # which does not see smaller ones
+            assert Spectrum(state).gcv(np.array([ridge]))[0] == pytest.approx(expected, rel=1e-8)

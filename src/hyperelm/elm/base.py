@@ -35,20 +35,13 @@ from hyperelm.elm.passes import FirstLook, Seen, Targets, Training, values
 from hyperelm.elm.prediction import Prediction
 from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored
 from hyperelm.packing import components
-from hyperelm.solvers import QR, AllRows, Gram, Solution, solve
+from hyperelm.solvers import QR, AllRows, Gram, Solution
 from hyperelm.solvers.accumulator import Accumulator
-from hyperelm.solvers.choice import METHODS, check_ridge, trusted
+from hyperelm.solvers.choice import KINDS, METHODS, answer, check_ridge
 from hyperelm.solvers.team import Team
 
 # Pre-activations of this root mean square: in the bend of tanh, where a layer is neither linear nor saturated.
 AUTO_SCALE = 0.5
-# What each solver tries, in turn.
-KINDS: dict[str, tuple[type[Accumulator], ...]] = {
-    "auto": (Gram, QR),
-    "gram": (Gram,),
-    "qr": (QR,),
-    "svd": (AllRows,),
-}
 
 
 class RankDeficiencyWarning(UserWarning):
@@ -106,6 +99,9 @@ class BaseELM(Prediction, BaseEstimator):
             whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
             if not (whole and value >= lowest) and not (name == "chunk_size" and value is None):
                 raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}.")
+        for name in ("bias", "direct_link"):
+            if not isinstance(value := getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"`{name}` must be True or False, got {value!r}.")
         if self.solver not in METHODS:
             raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
         check_weight_scale(self.weight_scale)
@@ -254,9 +250,8 @@ class BaseELM(Prediction, BaseEstimator):
             raise ValueError(
                 "`solver` must not be 'svd' for partial_fit, which does not keep rows. Use 'qr' or 'auto'."
             )
-        source = Local(iter([rows]), len(rows), self._title())
         if not self.__sklearn_is_fitted__():
-            self._fit(source)
+            self._fit(Local(iter([rows]), len(rows), self._title()))
             return
         if self._state is None:
             raise ValueError(
@@ -267,8 +262,8 @@ class BaseELM(Prediction, BaseEstimator):
             wanted = self._output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
         check_place(rows.X, self.hidden_weights_, f"{type(self).__name__}.partial_fit()")
-        # A copy, since rows may be refused when others were taken in already, and so may their sums.
-        self._train(source, Given(to_numpy(self.hidden_weights_)), deepcopy(self._resumed(self._state)))
+        source, encoder = Local([rows], len(rows), self._title()), Given(to_numpy(self.hidden_weights_))
+        self._train(source, encoder, self._resumed(self._state))
 
     def _resumed(self, state: Accumulator | Mapping[str, NDArray[Any]]) -> Accumulator:
         """The summary of the rows seen, which of a model from a file are arrays up to here."""
@@ -282,17 +277,23 @@ class BaseELM(Prediction, BaseEstimator):
         return summary
 
     def _train(self, source: Source, encoder: Encoder, before: Accumulator | None) -> None:
-        """Fit the output layer: to rows that can be read again where `auto` asks for it, or to rows read once."""
+        """Fit the output layer: to rows that can be read again where `auto` asks for it, or to rows read once.
+
+        `before` is the summary of rows that were seen earlier.
+        """
         kinds, ridge = KINDS[self.solver], None
         if source.once:
             if self.solver == "auto" and self.ridge != "gcv" and float(self.ridge) > 0:
                 ridge = float(self.ridge)
-            kinds = (type(before),) if before else kinds[:1] if ridge else kinds[-1:]
-        finish = partial(_solved, ridge=self.ridge, free=self._free())
+            kinds = kinds[:1] if ridge else kinds[-1:]
+        elif isinstance(before, QR):
+            kinds = (QR,)  # there is no way back to normal equations
         for kind in kinds:
-            state, solution = source.fold(self._training(kind, encoder, ridge, before), finish)
-            if trusted(solution, state.dtype):
+            finish = partial(_solved, ridge=self.ridge, free=self._free(), final=kind is kinds[-1])
+            state, solution = source.fold(self._training(kind, encoder, ridge, _resumed_as(kind, before)), finish)
+            if solution is not None:
                 break
+        assert solution is not None  # as the final word is
         self._finish(state, solution)
 
     def _training(
@@ -356,10 +357,19 @@ class BaseELM(Prediction, BaseEstimator):
         return tags
 
 
-def _solved(state: Accumulator, ridge: float | str, free: Sequence[int]) -> tuple[Accumulator, Solution]:
+def _solved(
+    state: Accumulator, ridge: float | str, free: Sequence[int], final: bool
+) -> tuple[Accumulator, Solution | None]:
     if state.rows > 0 and state.weight == 0:
         raise ValueError(f"`sample_weight` must not be zero for all {state.rows} rows.")
-    return state, solve(state, ridge, free=free)
+    return state, answer(state, ridge, free=free, final=final)
+
+
+def _resumed_as(kind: type[Accumulator], before: Accumulator | None) -> Accumulator | None:
+    """A summary to go on with: a copy, since rows may be refused when others were taken in already."""
+    if isinstance(before, Gram) and kind is QR:
+        return QR.following(before)
+    return deepcopy(before)
 
 
 def _itself(seen: Seen) -> Seen:

@@ -262,6 +262,8 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
     def _curves_of(self, kind: type[Gram] | type[QR], network: ELMRegressor, grid: Grid, source: Local) -> list[Curve]:
         training = network._training(kind, Given(network.hidden_weights_), None, None)
         state = source.fold(training, _itself)
+        if self.solver == "auto" and not state.is_safe:
+            return self._curves_of(QR, network, grid, source)
         rest = np.arange(network.n_hidden, training.layer.width)
         kept = [np.concatenate([np.arange(L), rest]) for L in grid.neurons]
         spectra = [Spectrum(state.restricted(rows), [len(rows) - 1] if self.bias else []) for rows in kept]

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn import get_config
 
 from hyperelm._arrays import are_together, beside, detached, is_elsewhere, namespace, place_of, to_numpy
-from hyperelm._validation import FloatArray
+from hyperelm._validation import FloatArray, check_unmasked
 
 E = TypeVar("E")
 
@@ -33,7 +33,8 @@ def accepted_dtypes(X: Any) -> Any:
 
 
 def real(array: Any, name: str) -> Any:
-    """An array outside of gradients, and not complex: scikit-learn would drop imaginary parts of other libraries."""
+    """An array outside of gradients, and not complex or masked: scikit-learn would drop imaginary parts and masks."""
+    check_unmasked(array, name)
     if is_dispatched(array) and namespace(array=array).isdtype(array.dtype, "complex floating"):
         raise ValueError(f"Complex data not supported, got `{name}` of dtype {array.dtype}.")
     return detached(array)

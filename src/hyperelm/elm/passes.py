@@ -7,6 +7,7 @@ that rows may lie anywhere. A search goes through them once more, to leave out o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,15 +46,15 @@ def values(T: NDArray[Any]) -> tuple[NDArray[Any], Weights]:
 
 @dataclass
 class Seen:
-    """What a first look saw: Σw and Σ w‖x‖² over the rows, and how often it saw which label."""
+    """What a first look saw: Σw and √(Σ w‖x‖²) over the rows, and how often it saw which label."""
 
     weight: float = 0.0
-    square: float = 0.0
+    length: float = 0.0
     labels: NDArray[Any] | None = None
     counts: NDArray[np.intp] | None = None
 
     def merge(self, other: Seen) -> None:
-        self.weight, self.square = self.weight + other.weight, self.square + other.square
+        self.weight, self.length = self.weight + other.weight, math.hypot(self.length, other.length)
         if self.labels is None or self.counts is None:
             self.labels, self.counts = other.labels, other.counts
         elif other.labels is not None:
@@ -64,16 +65,24 @@ class Seen:
     @property
     def norm(self) -> float:
         """The root mean square norm of an input row."""
-        return float(np.sqrt(self.square / self.weight)) if self.weight > 0 else 0.0
+        return self.length / math.sqrt(self.weight) if self.weight > 0 else 0.0
 
 
-def weighted_square(X: Any, weight: FloatArray) -> float:
-    """Σ w‖x‖² of rows."""
+def weighted_length(X: Any, weight: FloatArray) -> float:
+    """√(Σ w‖x‖²) of rows; weights are checked later, and count as they are here."""
     if is_elsewhere(X):
         x, xp = as_real(X, "X"), namespace(X=X)
-        return float(xp.sum(xp.sum(x * x, axis=tuple(range(1, x.ndim))) * beside(weight, x)))
-    x = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
-    return float(np.einsum("ij,ij->i", x, x) @ weight)
+        unit = float(xp.max(xp.abs(x))) or 1.0
+        squares = xp.sum((x / unit) ** 2, axis=tuple(range(1, x.ndim)))
+        square = float(xp.sum(squares * beside(weight, x)))
+    else:
+        x, unit, info = np.asarray(X, dtype=np.float64).reshape(len(X), -1), 1.0, np.finfo(np.float64)
+        square = float(np.einsum("ij,ij->i", x, x) @ weight)
+        if not info.tiny / info.eps < square < np.inf:
+            unit = float(np.abs(x).max()) or 1.0
+            x = x / unit
+            square = float(np.einsum("ij,ij->i", x, x) @ weight)
+    return unit * math.sqrt(max(square, 0.0))
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class FirstLook:
         seen = Seen()
         if self.norms:
             w = np.ones(len(block)) if block.weight is None else block.weight
-            seen.weight, seen.square = float(w.sum()), weighted_square(block.X, w)
+            seen.weight, seen.length = float(w.sum()), weighted_length(block.X, w)
         if self.labels:
             labels = block.T
             if labels.dtype.kind == "f" and np.any(labels != np.trunc(labels)):
@@ -165,7 +174,7 @@ class Training:
             t, known = self.output.pack(targets, summary.dtype), None
         weight = block.weight if cost is None else cost if block.weight is None else block.weight * cost
         if self.ridge is not None:
-            summary = as_long_as_safe(summary, H, weight, self.ridge)
+            summary = as_long_as_safe(summary, H, t, weight, self.ridge)
         summary.update(H, t, weight, count=block.count, team=team, known=known)
         return summary
 

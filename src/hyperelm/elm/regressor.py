@@ -162,6 +162,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
             y = Stored(y, "y", before=before or 0)
         else:
             y = moved(checked_target(self, y), X)
+            check_range(y, self._dtype(X))
         self._check_components(y, "y")
         return y
 
@@ -169,6 +170,18 @@ class ELMRegressor(RegressorMixin, BaseELM):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def check_range(y: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse targets that are finite, but not in the precision of the rows."""
+    if is_elsewhere(y) or y.dtype == dtype:
+        return
+    largest, limit = float(np.abs(y).max(initial=0)), float(np.finfo(dtype).max)
+    if largest > limit:
+        raise ValueError(
+            f"`y` must be at most {limit:.0e}, the largest number in the precision of `X`, {dtype}, got {largest:g}. "
+            "Give `X` in double precision, or divide `y` by its size."
+        )
 
 
 def checked_target(estimator: BaseEstimator, y: Any) -> NDArray[Any]:

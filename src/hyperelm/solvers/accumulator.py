@@ -40,8 +40,8 @@ class Accumulator(ABC):
     ----------
     rows : int
         The number M of rows seen.
-    weight, square : float
-        Σw and Σ w‖t‖² over them.
+    weight, square, square_H : float
+        Σw, Σ w‖t‖² and Σ w‖h‖² over them.
     tail : float or None
         The part of `square` that no X explains, where the accumulator keeps it.
     """
@@ -49,11 +49,12 @@ class Accumulator(ABC):
     method: str
     basis: tuple[str, ...] = ("coordinates",)  # those of its arrays that depend on the algebra alone
     tail: float | None = None
+    is_safe: bool = True  # whether the state holds what the rows say: sums of squares may be beyond the precision
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
         self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self.rows, self.weight, self.square = 0, 0.0, 0.0
+        self.rows, self.weight, self.square, self.square_H = 0, 0.0, 0.0, 0.0
 
     def update(
         self,
@@ -76,20 +77,21 @@ class Accumulator(ABC):
         if rows != T.shape[0]:
             raise ValueError(f"`H` and `T` must have the same number of rows, got {rows} and {T.shape[0]}.")
         team = team or Team()
-        weight = check_weight(sample_weight, rows, self.dtype)
-        check_finite(H, "H", self.rows, team)
-        square = known.square if known else None
+        weight = check_weight(sample_weight, rows)
+        square_H, square = check_finite(H, "H", self.rows, team), known.square if known else None
         if square is None or not math.isfinite(square):
             square = check_finite(T, "T", self.rows, team)
         if weight is not None:
-            roots = beside(np.sqrt(weight), H)[:, None, None]
+            roots = beside(np.sqrt(weight).astype(self.dtype), H)[:, None, None]
             H, T, known = H * roots, T * roots, None
-        self._add(H, T, team, known)
-        self.rows += rows
+            square_H, square = total_square(H, team), total_square(T, team)
         if count is None:
-            count = rows if weight is None else float(weight.sum(dtype=np.float64))
+            count = rows if weight is None else float(weight.sum())
+        self.rows += rows
         self.weight += count
-        self.square += square if weight is None else total_square(T, team)
+        self.square += square
+        self.square_H += square_H
+        self._add(H, T, team, known)
 
     def merge(self, other: Accumulator) -> None:
         """Take in the rows that `other` has seen."""
@@ -102,6 +104,7 @@ class Accumulator(ABC):
         self.rows += other.rows
         self.weight += other.weight
         self.square += other.square
+        self.square_H += other.square_H
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The state as named arrays, which `restore` takes, also on another machine and in another release.
@@ -173,8 +176,7 @@ class Accumulator(ABC):
 
 def check_finite(array: FloatArray, name: str, before: int = 0, team: Team | None = None) -> float:
     """Σ x², refusing NaN and infinity and naming their row, counted from `before`. A finite sum is proof enough."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        square = total_square(array, team or Team())
+    square = total_square(array, team or Team())
     if math.isfinite(square):
         return square
     array = to_numpy(array)
@@ -186,13 +188,18 @@ def check_finite(array: FloatArray, name: str, before: int = 0, team: Team | Non
     return square
 
 
-def check_weight(sample_weight: Any, rows: int, dtype: np.dtype[Any]) -> FloatArray | None:
-    """One weight for each row, in NumPy wherever the rows are: they are few numbers beside the rows."""
+def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
+    """One weight for each row, in NumPy and double precision wherever the rows are: they are few beside the rows."""
     if sample_weight is None:
         return None
-    weight = np.asarray(to_numpy(sample_weight), dtype=dtype)
+    weight = np.asarray(to_numpy(sample_weight), dtype=np.float64)
     if weight.shape != (rows,):
         raise ValueError(f"`sample_weight` must have one weight for each of the {rows} rows, got shape {weight.shape}.")
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError("`sample_weight` must be finite and not negative.")
+    if weight.max(initial=0) > np.finfo(np.float32).max:
+        raise ValueError(
+            f"`sample_weight` must be at most {np.finfo(np.float32).max:.0e}, got {weight.max():g}. "
+            "Weights count samples: give them a mean of 1."
+        )
     return weight

@@ -10,6 +10,9 @@ small.
 from __future__ import annotations
 
 import math
+import sys
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +28,19 @@ from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
 from hyperelm.solvers.solve import Solution, solve
 from hyperelm.solvers.sums import chunk_rows, row_blocks, total_square
-from hyperelm.solvers.svd import svd
+from hyperelm.solvers.svd import AllRows
 from hyperelm.solvers.team import Team, team
 
 # Up to which the answer of `gram` is kept.
 LARGEST_CONDITION = {"float64": 1e4, "float32": 1e3}
-METHODS = ("auto", "gram", "qr", "svd")
+# What each method asks, in turn.
+KINDS: dict[str, tuple[type[Accumulator], ...]] = {
+    "auto": (Gram, QR),
+    "gram": (Gram,),
+    "qr": (QR,),
+    "svd": (AllRows,),
+}
+METHODS = tuple(KINDS)
 
 
 @dataclass(frozen=True)
@@ -72,27 +82,54 @@ def trusted(solution: Solution, dtype: np.dtype[Any]) -> bool:
     return solution.seen and effective_condition(solution) <= limit
 
 
+def answer(
+    state: Accumulator, ridge: float | str, *, free: Sequence[int] = (), rtol: float | None = None, final: bool
+) -> Solution | None:
+    """What `state` says; None where that cannot be trusted and is not the `final` word."""
+    if not (final or state.is_safe):
+        return None
+    solution = solve(state, ridge, free=free, rtol=rtol)
+    if final and not solution.seen:
+        warnings.warn(
+            f"Generalised cross-validation by {state.method!r} sees no residual: it is below the rounding of the "
+            "squares of the targets. Take 'qr' or 'auto', or subtract the mean of the targets.",
+            stacklevel=2,
+        )
+    return solution if final or trusted(solution, state.dtype) else None
+
+
 def effective_condition(solution: Solution) -> float:
-    """The condition of the matrix with the ridge below it, √((σ₁² + λ)/(σₙ² + λ))."""
+    """The condition of the matrix with the ridge below it, √((σ₁² + λ)/(σₙ² + λ)).
+
+    With a ridge, σₙ is that of all unknowns, and 0 where there are more of them than rows; without one, the solution of
+    least norm has nothing to do with it.
+    """
     if solution.largest == 0:
         return 1.0
     penalty = min(solution.ridge / solution.largest / solution.largest, 1e300)
     smallest = 1 / solution.condition / solution.condition
+    if solution.ridge > 0 and solution.rank < solution.x.shape[0] * solution.x.shape[2]:
+        smallest = 0.0
     return math.sqrt((1 + penalty) / (smallest + penalty)) if smallest + penalty > 0 else math.inf
 
 
-def as_long_as_safe(state: Accumulator, H: FloatArray, weight: FloatArray | None, ridge: float) -> Accumulator:
-    """What rows H, (m, L, d), that are read once are to be added to.
+def as_long_as_safe(
+    state: Accumulator, H: FloatArray, T: FloatArray, weight: FloatArray | None, ridge: float
+) -> Accumulator:
+    """What rows H, (m, L, d), and T, (m, N, d), that are read once are to be added to.
 
-    Normal equations, as long as a fixed ridge alone keeps their condition where "auto" trusts it; from then on `qr`.
+    Normal equations, as long as a fixed ridge alone keeps their condition where "auto" trusts it and their sums are
+    numbers; from then on `qr`.
     """
     if not isinstance(state, Gram):
         return state
+    heaviest = 1.0 if weight is None else float(weight.max(initial=0.0))
+    of_H, of_T = (heaviest * total_square(rows, Team()) for rows in (H, T))
     table = state.algebra.table.reshape(state.algebra.dim, -1)
-    square = total_square(H, Team()) * float(np.linalg.norm(table, 2)) ** 2
-    bound = state.bound + square * (1.0 if weight is None else float(weight.max(initial=0.0)))
+    bound = state.bound + of_H * float(np.linalg.norm(table, 2)) ** 2
     limit = LARGEST_CONDITION[state.dtype.name]
-    return state if bound + ridge <= limit**2 * ridge else QR.following(state)
+    safe = state.holds(of_H, of_T) and bound + ridge <= limit**2 * ridge
+    return state if safe else QR.following(state)
 
 
 def lstsq(
@@ -135,29 +172,30 @@ def lstsq(
     >>> np.allclose(result.x, X), result.rank, result.method
     (True, 12, 'gram')
     """
-    A, B, squares = _checked_system(A, B, algebra)
+    A, B = _checked_system(A, B, algebra)
     check_ridge(ridge)
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
     if rtol is not None and not (isinstance(rtol, (int, float, np.integer, np.floating)) and 0 <= rtol < 1):
         raise ValueError(f"`rtol` must be a number in [0, 1), got {rtol!r}.")
-    if method == "svd":
-        return _result(A, B, algebra, svd(A, B, algebra, ridge=ridge, rtol=rtol), "svd")
-    if method == "gram" or (method == "auto" and _sums_are_safe(A, *squares)):
-        solution = solve(_accumulate(Gram, A, B, algebra), ridge, rtol=rtol)
-        if method == "gram" or trusted(solution, numpy_dtype(A)):
-            return _result(A, B, algebra, solution, "gram")
-    return _result(A, B, algebra, solve(_accumulate(QR, A, B, algebra), ridge, rtol=rtol), "qr")
+    kinds = KINDS[method]
+    for kind in kinds:
+        solution = answer(_accumulate(kind, A, B, algebra), ridge, rtol=rtol, final=kind is kinds[-1])
+        if solution is not None:
+            break
+    assert solution is not None  # as the final word is
+    return _result(A, B, algebra, solution, kind.method)
 
 
 def check_ridge(ridge: Any) -> None:
     number = isinstance(ridge, (int, float, np.integer, np.floating)) and not isinstance(ridge, bool)
     known = isinstance(ridge, str) and ridge == "gcv"
-    if not known and not (number and math.isfinite(ridge) and ridge >= 0):
+    # An int is compared as it is: it may be too large for a float.
+    if not known and not (number and 0 <= (ridge if isinstance(ridge, int) else float(ridge)) <= sys.float_info.max):
         raise ValueError(f"`ridge` must be a finite number >= 0 or 'gcv', got {ridge!r}.")
 
 
-def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray, tuple[float, float]]:
+def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray]:
     namespace(A=A, B=B)
     A = as_hypercomplex(detached(A), algebra, "A", axes=2)
     B = as_hypercomplex(detached(B), algebra, "B", axes=2)
@@ -170,22 +208,10 @@ def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[Float
         raise ValueError(
             f"`B` must have as many rows as `A`, {A.shape[0]}, got {B.shape[0]} in shape {tuple(B.shape)}."
         )
-    squares = check_finite(A, "A"), check_finite(B, "B")
+    check_finite(A, "A")
+    check_finite(B, "B")
     dtype = np.result_type(numpy_dtype(A), numpy_dtype(B))
-    return as_precision(A, dtype), as_precision(B, dtype), squares
-
-
-def _sums_are_safe(A: FloatArray, square_A: float, square_B: float) -> bool:
-    """Whether the entries of AᴴA and AᴴB, from Σ|a|² and Σ|b|², neither overflow nor vanish."""
-    return _is_safe(A, square_A) and (square_B == 0 or _is_safe(A, math.sqrt(square_A) * math.sqrt(square_B)))
-
-
-def _is_safe(A: FloatArray, square: float) -> bool:
-    """Whether sums over the entries of A that are `square` in all are numbers of full precision."""
-    info = np.finfo(numpy_dtype(A))
-    if square == 0:
-        return not bool(namespace(A=A).any(A != 0))
-    return float(info.tiny / info.eps) * math.prod(A.shape) < square < float(info.max * info.eps)
+    return as_precision(A, dtype), as_precision(B, dtype)
 
 
 def _accumulate(kind: type[Accumulator], A: FloatArray, B: FloatArray, algebra: Algebra) -> Accumulator:
@@ -199,14 +225,12 @@ def _accumulate(kind: type[Accumulator], A: FloatArray, B: FloatArray, algebra: 
 
 def _result(A: FloatArray, B: FloatArray, algebra: Algebra, solution: Solution, method: str) -> LstsqResult:
     x = beside(solution.x, A) if is_elsewhere(A) else solution.x
-    squares = [
-        float(norm(matmul(A[rows, ...], x, algebra) - B[rows, ...])) ** 2 for rows in row_blocks(A.shape[0], 512)
-    ]
+    lengths = [float(norm(matmul(A[rows, ...], x, algebra) - B[rows, ...])) for rows in row_blocks(A.shape[0], 512)]
     return LstsqResult(
         x=x,
         rank=solution.rank,
         condition=solution.condition,
-        residual=math.sqrt(sum(squares)),
+        residual=math.hypot(*lengths),
         method=method,
         ridge=solution.ridge,
     )

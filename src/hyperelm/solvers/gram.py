@@ -6,11 +6,13 @@ Both are sums of real products of *planes*, linear combinations of the component
 - HᵀH: the products that span the forms of every block (`forms`), from which B(H)ᴴB(H) follows at the end.
 
 The state is these sums. Forward errors grow with the square of the condition, so `solve` estimates it, and `choice`
-decides whether the answer can be trusted.
+decides whether the answer can be trusted. Squares and products of numbers far from 1 may be beyond the precision of the
+rows: the sums are then not `is_safe`, and give no problem to solve.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -70,8 +72,31 @@ class Gram(Accumulator):
         super().restore(arrays)
         self._squares, self._crosses = None, {}
         self._forms, self._coordinates = arrays["squares"].copy(), arrays["cross"].copy()
+        self.square_H = self.bound  # the files of a model do without it
+
+    @property
+    def is_safe(self) -> bool:  # type: ignore[override]  # what others are by nature
+        """Whether the entries of HᵀH and HᵀT, by Σ‖h‖² and Σ‖t‖², neither overflow nor vanish."""
+        return self.holds(0.0, 0.0)
+
+    def holds(self, square_H: float, square: float) -> bool:
+        """Whether it is so with more rows, of these squares."""
+        info, numbers = np.finfo(self.dtype), self.rows * self.unknowns * self.algebra.dim
+        lowest = float(info.tiny / info.eps) * numbers
+        return all(lowest < size < self._highest for size in self._sizes(square_H, square) if size != 0)
+
+    def _sizes(self, square_H: float = 0.0, square: float = 0.0) -> tuple[float, float]:
+        """Of HᵀH and HᵀT."""
+        square_H += self.square_H
+        return square_H, math.sqrt(square_H) * math.sqrt(self.square + square)
+
+    @property
+    def _highest(self) -> float:
+        return 1e-4 * float(np.finfo(self.dtype).max)  # planes are larger than components, but by no more than that
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
+        if max(self._sizes()) >= self._highest:
+            return  # nothing will be asked of sums that overflow
         plan, kind = self._plan(), self._kind_of(T, known, team)
         products = self._scheme(kind)
         of_H, at = _planes_of_H(products, plan)
@@ -148,10 +173,16 @@ class Gram(Accumulator):
         part = Gram(self.algebra, len(rows), self.targets, self.dtype)
         part._forms = self._summed_squares()[:, rows[:, None], rows]
         part._coordinates = self._summed_crosses()[:, rows]
-        part.rows, part.weight, part.square = self.rows, self.weight, self.square
+        part.rows, part.weight, part.square, part.square_H = self.rows, self.weight, self.square, self.square_H
         return part
 
     def problems(self) -> list[NormalEquations]:
+        if not self.is_safe:
+            of_H, of_T = (math.sqrt(square / self.rows) for square in (self.square_H, self.square))
+            raise ValueError(
+                f"`gram` must have rows whose squares and products are numbers in {self.dtype}, got rows of a mean "
+                f"length of {of_H:.0e} and targets of {of_T:.0e}. Take 'qr' or 'auto', or scale the columns."
+            )
         basis = block_basis(self.algebra)
         coordinates = self._summed_crosses()
         return [

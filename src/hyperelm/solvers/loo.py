@@ -53,7 +53,7 @@ def left_out_residuals(
     `sample_weight` is what is left out: all of a row's weight, or a part of it.
     """
     state, basis = spectrum.state, block_basis(spectrum.state.algebra)
-    weight = check_weight(sample_weight, len(H), state.dtype)
+    weight = check_weight(sample_weight, len(H))
     shape = (len(H), len(ridges), state.targets, state.algebra.dim)
     if len(H) == 0:
         return np.zeros(shape, state.dtype)
@@ -88,7 +88,7 @@ def _residuals(
     inverse = np.divide(1, below, out=np.zeros(below.shape), where=(ridges[:, None] > 0) | (sigma > seen))
     inverse = inverse.astype(sigma.dtype if np.isrealobj(A) else A.real.dtype, copy=False)
     coefficients = (inverse * sigma.astype(inverse.dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
-    predicted = coefficients.reshape(-1, len(sigma)) @ P.reshape(n * m, -1).T
+    predicted = coefficients.reshape(len(ridges) * copies * N, len(sigma)) @ P.reshape(n * m, len(sigma)).T
     e = np.moveaxis(predicted.reshape(len(ridges), copies, N, n, m), 3, 0)
     e = e - np.moveaxis(t - np.reshape(alone, t.shape if np.ndim(alone) else ()), 1, 3)[:, None]
     leverage = np.empty((n, n, len(ridges), m), A.dtype)

@@ -83,12 +83,13 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Spectral:
-    """σ (K), V (K, K) and z (K, R) of one block, σ descending."""
+    """σ (K), V (K, K) and z (K, R) of one block, σ descending, and ‖t - Uz‖² where the problem has t itself."""
 
     sigma: Array
     V: Array
     z: Array
     multiplicity: int
+    beyond: float = 0.0
 
     def solution(self, ridge: float, cutoff: float) -> Array:
         """x_λ, without the singular values up to `cutoff`."""
@@ -183,7 +184,9 @@ class NormalEquations:
         return root
 
     def cholesky(self, ridge: float) -> Cholesky | None:
-        """The factor of AᴴA + λ, or None where that is not positive definite to rounding."""
+        """The factor of AᴴA + λ, or None where that is not positive definite to rounding, or no number."""
+        if ridge > float(np.finfo(self.gram.dtype).max):
+            return None
         transposed = scratch_copy(self.gram.T)
         transposed.flat[:: self.size + 1] += ridge
         try:
@@ -212,11 +215,12 @@ class NormalEquations:
 
 @dataclass(frozen=True)
 class Triangular:
-    """R (K, K) and Qᴴt (K, R)."""
+    """R (K, K) and Qᴴt (K, R); `rows` of A have no more singular values than that."""
 
     R: Array
     qt: Array
     multiplicity: int
+    rows: int
 
     @property
     def size(self) -> int:
@@ -228,21 +232,28 @@ class Triangular:
         return float(16 * np.finfo(self.R.dtype).eps)
 
     def singular_values(self) -> NDArray[np.float64]:
-        return np.asarray(linalg.svdvals(self.R, check_finite=False), dtype=np.float64)
+        return np.asarray(self._of_rows(linalg.svdvals(self.R, check_finite=False)), dtype=np.float64)
+
+    def _of_rows(self, sigma: Array) -> Array:
+        """Without those that only rounding has added, where R has more rows than A had."""
+        sigma[self.rows :] = 0
+        return sigma
 
     def spectral(self) -> Spectral:
         u, sigma, vh = linalg.svd(self.R, full_matrices=False, check_finite=False)
-        return Spectral(sigma, vh.conj().T, u.conj().T @ self.qt, self.multiplicity)
+        z = u.conj().T @ self.qt
+        beyond = float(_squares(self.qt - u @ z).sum()) if len(u) > len(z) else 0.0
+        return Spectral(self._of_rows(sigma), vh.conj().T, z, self.multiplicity, beyond)
 
     def without(self, free: NDArray[np.intp]) -> Reduced:
         """The rows beyond the span of the free unknowns' columns, by a pivoted QR of these."""
         kept = np.setdiff1d(np.arange(self.size), free)
         rank, r, rotated, qt = _rotated(self.R[:, free], self.R[:, kept], self.qt)
         rest = rotated[rank:]
-        _clear_vanished(rest, np.linalg.norm(rest, axis=0), np.linalg.norm(rotated, axis=0))
+        _clear_vanished(rest, _lengths(rest), _lengths(rotated))
         root = np.linalg.pinv(r) if rank else r.T
         explained = float(_squares(qt[:rank]).sum())
-        problem = Triangular(rest, qt[rank:], self.multiplicity)
+        problem = Triangular(rest, qt[rank:], self.multiplicity, self.rows)
         return Reduced(problem, kept, free, root @ rotated[:rank], root @ qt[:rank], root, explained)
 
 
@@ -250,6 +261,13 @@ def _squares(x: Array) -> NDArray[np.float64]:
     """|x|² in double precision, and infinite beyond it, which GCV refuses."""
     with np.errstate(over="ignore"):
         return np.asarray(np.abs(x).astype(np.float64) ** 2)
+
+
+def _lengths(x: Array) -> Array:
+    """The norms of columns, also where squares are beyond the precision."""
+    sizes = np.abs(x).max(axis=0, initial=0)
+    units = np.where(sizes > 0, sizes, 1)
+    return np.asarray(units * np.linalg.norm(x / units, axis=0))
 
 
 def _rotated(free: Array, kept: Array, t: Array) -> tuple[int, Array, Array, Array]:

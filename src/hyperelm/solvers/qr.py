@@ -68,7 +68,7 @@ class QR(Accumulator):
             spectrum = problem.spectral()
             state._fold(n, spectrum.sigma[:, None] * spectrum.V.conj().T, spectrum.z)
             explained += float(spectrum.energies().sum())
-        state.rows, state.weight, state.square = gram.rows, gram.weight, gram.square
+        state.rows, state.weight, state.square, state.square_H = gram.rows, gram.weight, gram.square, gram.square_H
         state.tail = max(gram.square - explained, 0.0)
         return state
 
@@ -129,12 +129,15 @@ class QR(Accumulator):
         for n, problem in enumerate(self.problems()):
             part._fold(n, problem.R[:, self.unknowns_of(rows, problem)], problem.qt)
         part.tail += self.tail
-        part.rows, part.weight, part.square = self.rows, self.weight, self.square
+        part.rows, part.weight, part.square, part.square_H = self.rows, self.weight, self.square, self.square_H
         return part
 
     def problems(self) -> Sequence[Triangular]:
         blocks = block_basis(self.algebra).blocks
-        return [Triangular(np.triu(R), qt, b.parts * b.copies) for b, (R, qt) in zip(blocks, self._gathered())]
+        return [
+            Triangular(np.triu(R), qt, block.parts * block.copies, block.size * self.rows)
+            for block, (R, qt) in zip(blocks, self._gathered())
+        ]
 
 
 def _square(t: Array) -> float:

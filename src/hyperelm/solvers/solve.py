@@ -99,7 +99,7 @@ def _by_spectrum(
     else:
         rank, condition, largest = _rank_and_condition(state, problems, rtol)
     if rtol is None:
-        rtol = default_rtol(state) if penalty == 0 else 0.0
+        rtol = default_rtol(state)
     seen = ridge != "gcv" or spectrum.sees_residual(penalty)
     return Solution(spectrum.solution(penalty, rtol), rank, condition, largest, penalty, seen)
 

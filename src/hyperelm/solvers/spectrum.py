@@ -51,17 +51,26 @@ class Spectrum:
 
         Relative to that eigenvalue they are powers of ten, so the paths of two spectra match from their ends down.
         """
+        info, square = np.finfo(np.float64), self.largest * self.largest
+        if not info.tiny / info.eps < square < info.max * info.eps:
+            raise ValueError(
+                "`ridge` must be a number, not searched for, for columns whose squares are beyond double precision: "
+                f"their largest singular value is {self.largest:g}. Divide the columns by their size."
+            )
         lowest = int(np.ceil(per_decade * np.log10(self.floor)))
-        return np.asarray(self.largest**2 * 10.0 ** (np.arange(lowest, 2 * per_decade + 1) / per_decade))
+        return np.asarray(square * 10.0 ** (np.arange(lowest, 2 * per_decade + 1) / per_decade))
 
     def gcv(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of ridges; infinite where as many unknowns as rows are left."""
         dim = self.state.algebra.dim
         rows = dim * self.state.weight
-        # n - tr S, the free unknowns included in dL; sums of λ/(σ²+λ) keep their digits where tr S is close to n.
-        left = np.full(len(ridges), float(rows - dim * self.state.unknowns))
-        for part in self.parts:
-            left += part.multiplicity * (part.shrinkage(ridges).sum(axis=1) + len(part.V) - len(part.sigma))
+        # n - tr S, the free unknowns included in dL; sums of λ/(σ²+λ) keep their digits where tr S is close to n, if
+        # those that are 1 since σ is zero are counted apart.
+        seen = [part.sigma > default_rtol(self.state) * self.largest for part in self.parts]
+        ones = sum(part.multiplicity * (len(part.V) - int(kept.sum())) for part, kept in zip(self.parts, seen))
+        left = np.full(len(ridges), float(rows - dim * self.state.unknowns + ones))
+        for part, kept in zip(self.parts, seen):
+            left += part.multiplicity * part.shrinkage(ridges)[:, kept].sum(axis=1)
         scores = rows * self._residuals(ridges)
         return np.divide(scores, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
 
@@ -81,6 +90,7 @@ class Spectrum:
         if tail is None:
             seen = sum(part.explained for part in self.reduced) + sum(float(s.energies().sum()) for s in self.parts)
             tail = max(self.state.square - seen, 0.0)
+        tail += sum(part.beyond for part in self.parts)
         return np.asarray(
             sum((part.shrinkage(ridges) ** 2 @ part.energies() for part in self.parts), np.full(len(ridges), tail))
         )

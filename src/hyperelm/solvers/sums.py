@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -135,9 +136,15 @@ def sum_products(pairs: Sequence[Pair], total: FloatArray, team: Team, *, fresh:
 
 
 def total_square(array: FloatArray, team: Team) -> float:
+    """Σ x², which is 0 only if all numbers are."""
+    square = square_elsewhere(array) if is_elsewhere(array) else _square_in_order(array, team)
+    if square == 0 and bool(namespace(array=array).any(array != 0)):
+        return math.ulp(0.0)
+    return square
+
+
+def _square_in_order(array: FloatArray, team: Team) -> float:
     """Σ x², some numbers at a time, in the order of memory where they lie without gaps."""
-    if is_elsewhere(array):
-        return square_elsewhere(array)
     ordered = array.transpose(np.argsort(array.strides)[::-1])
     if ordered.flags.c_contiguous:
         return float(sum(by_rows(ordered.reshape(-1), sum_of_squares, team, rows=_NUMBERS)))
@@ -151,16 +158,17 @@ def square_elsewhere(array: Any) -> float:
     xp = namespace(array=array)
     sizes = xp.abs(array)
     largest = float(xp.max(sizes)) or 1.0
-    return largest**2 * float(xp.sum((sizes / largest) ** 2))
+    with np.errstate(invalid="ignore"):  # of a library that is made of NumPy
+        return largest * largest * float(xp.sum((sizes / largest) ** 2))
 
 
 def sum_of_squares(array: FloatArray) -> float:
-    """Σ x², in one pass."""
-    x = array.reshape(-1)
-    square = float(np.dot(x, x))
-    info = np.finfo(array.dtype)
-    if array.dtype == np.float32 and not float(info.tiny / info.eps) < square < np.inf:
-        # Squares beyond single precision, as of targets in units that make them tiny.
-        x = x.astype(np.float64)
+    """Σ x², in one pass; NaN or infinite where a number is or where it is beyond double precision."""
+    x, info = array.reshape(-1), np.finfo(array.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
         square = float(np.dot(x, x))
+        if array.dtype == np.float32 and not float(info.tiny / info.eps) < square < np.inf:
+            # Squares beyond single precision, as of targets in units that make them tiny.
+            x = x.astype(np.float64)
+            square = float(np.dot(x, x))
     return square

@@ -45,10 +45,12 @@ class AllRows(Accumulator):
     """The real matrices Φ_L(A) and φ(B) themselves, as one problem."""
 
     method = "svd"
+    tail = 0.0  # the problem has all rows
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
-        self._parts: list[tuple[Array, Array]] = []
+        d = algebra.dim
+        self._parts: list[tuple[Array, Array]] = [(np.zeros((0, d * unknowns), dtype), np.zeros((0, targets), dtype))]
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
         self._parts.append((left_matrix(to_numpy(H), self.algebra), to_real(to_numpy(T))))
@@ -58,7 +60,7 @@ class AllRows(Accumulator):
 
     def problems(self) -> list[Triangular]:
         A, t = (np.concatenate(part) for part in zip(*self._parts))
-        return [Triangular(A, t, 1)]
+        return [Triangular(A, t, 1, len(A))]
 
     def numbers(self, xs: Sequence[Array]) -> FloatArray:
         return from_real(xs[0], self.algebra)
