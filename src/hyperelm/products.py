@@ -331,9 +331,11 @@ def planes(x: FloatArray, basis: NDArray[np.float64], out: FloatArray | None = N
         return xp.reshape(image, (p, *x.shape[:-1]))
     if is_identity(basis) and x.strides[-2] == x.itemsize:
         return np.moveaxis(x, -1, 0)
-    components = x.reshape(-1, dim).T if x.flags.c_contiguous else np.moveaxis(x, -1, 0).reshape(dim, -1)
+    used = np.flatnonzero(basis.any(axis=1))
+    kept = slice(used[0], used[-1] + 1) if len(used) else slice(0, 1)  # without a real part that is known to be zero
+    components = (x.reshape(-1, dim).T if x.flags.c_contiguous else np.moveaxis(x, -1, 0))[kept]
     flat = None if out is None else out.reshape(p, -1)
-    image = np.matmul(basis.T.astype(x.dtype), components, out=flat)
+    image = np.matmul(basis[kept].T.astype(x.dtype), components.reshape(len(components), -1), out=flat)
     return image.reshape(p, *x.shape[:-1]) if out is None else out
 
 

@@ -20,7 +20,7 @@ from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, scheme
 from hyperelm.products import is_identity, planes, right_operator, scheme_product
-from hyperelm.solvers.sums import Planes, cached_rows, known_planes, row_blocks, sum_products, team_planes
+from hyperelm.solvers.sums import Planes, cached_rows, known_planes, row_blocks, sum_products
 from hyperelm.solvers.team import Team, cuts, pieces
 
 
@@ -121,8 +121,11 @@ class HiddenLayer:
 
     def _planes_of_weights(self, products: Scheme, support: tuple[int, ...], team: Team) -> FloatArray:
         """(q, L, D), neuron by neuron as well."""
-        by_neuron = np.ascontiguousarray(self.weights.swapaxes(0, 1))
-        return team_planes(by_neuron, products.right, f"weights by {support}", team)
+        by_neuron, right = self.weights.swapaxes(0, 1), products.right
+        image = team.array(f"weights by {support}", (right.shape[1], *by_neuron.shape[:2]), by_neuron.dtype)
+        some = row_blocks(self.neurons, cached_rows(len(self.weights), right))
+        team.run([partial(planes, by_neuron[at], right, out=image[:, at]) for at in some])
+        return image
 
     def _finish(self, out: FloatArray, y: FloatArray, H: FloatArray, team: Team, neurons: slice) -> None:
         """From planes to components, bias and activation of some neurons."""

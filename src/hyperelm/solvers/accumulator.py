@@ -49,7 +49,6 @@ class Accumulator(ABC):
     method: str
     basis: tuple[str, ...] = ("coordinates",)  # those of its arrays that depend on the algebra alone
     tail: float | None = None
-    is_safe: bool = True  # whether the state holds what the rows say: sums of squares may be beyond the precision
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
@@ -105,6 +104,11 @@ class Accumulator(ABC):
         self.weight += other.weight
         self.square += other.square
         self.square_H += other.square_H
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether the state holds what the rows say; sums of squares may be beyond the precision."""
+        return True
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The state as named arrays, which `restore` takes, also on another machine and in another release.

@@ -75,7 +75,7 @@ class Gram(Accumulator):
         self.square_H = self.bound  # the files of a model do without it
 
     @property
-    def is_safe(self) -> bool:  # type: ignore[override]  # what others are by nature
+    def is_safe(self) -> bool:
         """Whether the entries of HᵀH and HᵀT, by Σ‖h‖² and Σ‖t‖², neither overflow nor vanish."""
         return self.holds(0.0, 0.0)
 

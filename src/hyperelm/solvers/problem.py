@@ -293,7 +293,7 @@ def _clear_vanished(matrix: Array, now: Array, before: Array) -> NDArray[np.bool
     return gone
 
 
-def lanczos(apply: Callable[[Array], Array], like: Array, steps: int = 16) -> float:
+def lanczos(apply: Callable[[Array], Array], like: Array, steps: int = 10) -> float:
     """The largest eigenvalue of a positive matrix given by its products, from below, to a few per cent."""
     rng = np.random.default_rng(0)
     v = rng.standard_normal(len(like)).astype(like.dtype)
