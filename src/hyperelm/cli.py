@@ -186,7 +186,10 @@ def fit_model(
         io.save(result.model, save)
         typer.echo(f"{tables.explain(result, task)}\n\nSaved in {save}. Use it with: hyperelm predict {save} DATA")
         if result.better:
-            typer.echo(f"Warning: {' and '.join(result.better)} does better on the rows held out. Use that.", err=True)
+            typer.echo(
+                f"Warning: {' and '.join(result.better)} is simpler and does no worse on the rows held out. Use that.",
+                err=True,
+            )
 
 
 @app.command("predict")

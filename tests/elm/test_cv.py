@@ -275,3 +275,12 @@ def test_lorenz_above_60_dB_tuned_on_the_training_part_alone():
         ).fit(inputs.reshape(len(inputs), -1), targets)
         predicted = search.predict(unseen.reshape(len(unseen), -1))
         assert prediction_gain(truth, predicted, signal=unseen[:, -1]) > 60
+
+
+@pytest.mark.parametrize("scoring", ["gcv", "loo"])
+@pytest.mark.parametrize("unit", [1e-200, 1e-150, 1e150, 1e200])
+def test_targets_whose_squares_are_no_numbers(scoring, unit):
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    model = ELMRegressorCV(["real"], [3, 6], scoring=scoring, n_draws=1, random_state=0)
+    with pytest.raises(ValueError, match="`y` must have squares and errors within double precision"):
+        model.fit(X, np.sin(X[:, 0]) * unit)

@@ -172,5 +172,5 @@ def test_refused_by_name(name):
 
 def test_moments_beyond_single_precision_are_refused():
     X = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
-    with pytest.raises(ValueError, match="squares and products are numbers in float32"):
+    with pytest.raises(ValueError, match="`encoder` must not be 'pca' for rows whose squares are beyond float32"):
         ELMAutoencoder(n_hidden=1, encoder="pca").fit(np.float32(1e20) * X)

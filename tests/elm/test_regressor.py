@@ -681,7 +681,7 @@ def test_direct_links_beyond_single_precision():
     model = ELMRegressor(ridge=1e30, **options).fit(np.float32(1e20) * x, y)
     assert model.solver_ == "qr"
     assert model.score(np.float32(1e20) * x, y) > 0.999
-    with pytest.raises(ValueError, match="`gram` must have rows"):
+    with pytest.raises(ValueError, match="'gram' must have rows"):
         ELMRegressor(ridge=1e30, solver="gram", **options).fit(np.float32(1e20) * x, y)
 
 
@@ -723,5 +723,54 @@ def test_weights_of_any_size():
     wanted = ELMRegressor(**options).fit(x, y, w).predict(x)
     for unit in (1e-60, 1e30):
         assert_allclose(ELMRegressor(**options).fit(x, y, unit * w).predict(x), wanted, atol=1e-4)
-    with pytest.raises(ValueError, match="`sample_weight` must be at most 3e"):
+    with pytest.raises(ValueError, match="`sample_weight` must be at most 1e"):
         ELMRegressor(**options).fit(x, y, 1e300 * w)
+
+
+@pytest.mark.parametrize("solver", ["auto", "gram", "qr", "svd"])
+@pytest.mark.parametrize("ridge", [0.0, 1.0, "gcv"])
+def test_lengths_beyond_single_precision(solver, ridge):
+    """Numbers of which the norm is none: refused, never an answer of NaN."""
+    x, y = numbers((300, 4)).astype(np.float32), numbers(300, 1).astype(np.float32)
+    model = ELMRegressor("real", 6, ridge=ridge, solver=solver, random_state=0)
+    with pytest.raises(ValueError, match="must have rows whose sums are numbers in float32"):
+        model.fit(x, np.float32(5e37) * y)
+    with pytest.raises(ValueError, match="must have rows whose sums are numbers in float32"):
+        model.fit(x, np.float32(1e25) * y, np.full(300, 1e30))
+
+
+def test_a_warning_that_is_an_error_leaves_no_mixture():
+    """Warnings are errors here: the model is whole when the one about the rank comes."""
+    x, y = numbers((30, 4)), numbers(30, 1)
+    model = ELMRegressor("real", 20, ridge=0, random_state=0)
+    with pytest.raises(RankDeficiencyWarning):
+        model.fit(x[:10], y[:10])
+    assert_allclose(model.predict(x[:10]), y[:10], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ridge": -1.0}, "`ridge` must be"),
+        ({"ridge": "foo"}, "`ridge` must be"),
+        ({"solver": "foo"}, "`solver` must be one of"),
+        ({"n_hidden": 6}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
+        ({"bias": False}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
+        ({"direct_link": True}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
+    ],
+)
+def test_parameters_changed_between_parts(change, message):
+    x, y = numbers((60, 4)), numbers(60, 1)
+    model = ELMRegressor(n_hidden=5, ridge=0.1, random_state=0).fit(x[:40], y[:40])
+    before = model.predict(x)
+    model.set_params(**change)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(x[40:], y[40:])
+    model.set_params(bias=True, direct_link=False)
+    assert_array_equal(model.predict(x), before)
+
+
+def test_blocks_with_targets_beyond_the_precision_of_the_rows():
+    x, y = numbers((20, 4)).astype(np.float32), 1e50 * numbers(20, 1)
+    with pytest.raises(ValueError, match=r"`y` must be at most 3e\+38"):
+        ELMRegressor(n_hidden=2).fit(iter([(x, y)]))

@@ -182,7 +182,7 @@ def test_auto_goes_on_where_sums_leave_single_precision(exponent):
     assert result.method == "qr"
     assert result.rank == 16
     np.testing.assert_allclose(np.ldexp(linalg.to_real(result.x).astype(float), exponent), expected, atol=1e-5)
-    with pytest.raises(ValueError, match="`gram` must have rows"):
+    with pytest.raises(ValueError, match="'gram' must have rows"):
         linalg.lstsq(unit, B, H, method="gram")
 
 

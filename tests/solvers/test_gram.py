@@ -294,7 +294,7 @@ def test_sums_beyond_the_precision_are_not_safe(dtype, unit, weighted):
     assert not other.is_safe
     for spoiled in (state, other):
         with pytest.raises(
-            ValueError, match=r"`gram` must have rows whose squares .* numbers in float.*'qr' or 'auto'"
+            ValueError, match=r"'gram' must have rows whose sums are numbers in float.*take 'qr' or 'auto'"
         ):
             solve(spoiled, 0.1)
 

@@ -93,7 +93,7 @@ class BaseELM(Prediction, BaseEstimator):
         self.algebra_ = algebras.get(self.algebra)
         self._activation = activations.get(self._activation_name())
         components(self.packing, self.algebra_, "packing")
-        check_ridge(self.ridge)
+        self._check_solver()
         for name, lowest in (("n_hidden", 1), ("chunk_size", 1)):
             value = getattr(self, name)
             whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -102,9 +102,12 @@ class BaseELM(Prediction, BaseEstimator):
         for name in ("bias", "direct_link"):
             if not isinstance(value := getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"`{name}` must be True or False, got {value!r}.")
+        check_weight_scale(self.weight_scale)
+
+    def _check_solver(self) -> None:
+        check_ridge(self.ridge)
         if self.solver not in METHODS:
             raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
-        check_weight_scale(self.weight_scale)
 
     def _activation_name(self) -> str | Activation:
         return self.activation
@@ -258,6 +261,12 @@ class BaseELM(Prediction, BaseEstimator):
                 "partial_fit needs the summary of the rows seen, which this model lacks: solver='svd' keeps none, and "
                 "a file has it only from `save(model, path, state=True)`. Save it so, or fit it again."
             )
+        self._check_solver()  # which may have been changed since; the layers may not
+        if (self.n_hidden, self._layer().width) != (self.hidden_weights_.shape[1], len(self.output_weights_)):
+            raise ValueError(
+                "`n_hidden`, `bias` and `direct_link` must be what they were in the first call, for partial_fit: it "
+                f"keeps the hidden layer, of {self.hidden_weights_.shape[1]} neurons. Set them back, or fit again."
+            )
         if self._output_layout(rows) != self._output:
             wanted = self._output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
@@ -332,6 +341,7 @@ class BaseELM(Prediction, BaseEstimator):
         self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
         self.n_parameters_ = math.prod(self.hidden_weights_.shape) + math.prod(self.output_weights_.shape)
         self.n_samples_seen_, self.solver_ = state.rows, state.method
+        self._build_operators()
         full = self.algebra_.dim * len(solution.x)
         if self.ridge == 0 and solution.rank < full:
             warnings.warn(
@@ -340,7 +350,6 @@ class BaseELM(Prediction, BaseEstimator):
                 RankDeficiencyWarning,
                 stacklevel=5,
             )
-        self._build_operators()
 
     def _checked_for_prediction(self, X: Any, method: str) -> Array:
         check_is_fitted(self, "output_weights_")

@@ -10,6 +10,7 @@ fewest parameters is taken.
 
 from __future__ import annotations
 
+import math
 import numbers
 import sys
 import warnings
@@ -339,8 +340,15 @@ def _itself(summary: Any) -> Any:
 
 
 def _mean_square(rows: Block) -> float:
-    """Σ w y² / (columns Σw)."""
-    squares = np.mean(np.asarray(rows.T, dtype=np.float64).reshape(len(rows), -1) ** 2, axis=1)
+    """Σ w y² / (columns Σw), which candidates are compared by."""
+    y, info = np.asarray(rows.T, dtype=np.float64).reshape(len(rows), -1), np.finfo(np.float64)
+    largest = float(np.abs(y).max(initial=0))
+    if largest > 0 and not math.sqrt(info.tiny) / info.eps < largest < math.sqrt(info.max) * info.eps:
+        raise ValueError(
+            f"`y` must have squares and errors within double precision, got numbers of {largest:.0e}. "
+            "Divide `y` by its size."
+        )
+    squares = np.mean(y**2, axis=1)
     return float(np.average(squares, weights=rows.weight)) if rows.count > 0 else 0.0
 
 

@@ -44,6 +44,18 @@ def values(T: NDArray[Any]) -> tuple[NDArray[Any], Weights]:
     return T, None
 
 
+def check_range(y: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse targets that are finite, but not in the precision of the rows."""
+    if is_elsewhere(y) or y.dtype == dtype:
+        return
+    largest, limit = float(np.abs(y).max(initial=0)), float(np.finfo(dtype).max)
+    if largest > limit:
+        raise ValueError(
+            f"`y` must be at most {limit:.0e}, the largest number in the precision of `X`, {dtype}, got {largest:g}. "
+            "Give `X` in double precision, or divide `y` by its size."
+        )
+
+
 @dataclass
 class Seen:
     """What a first look saw: Σw and √(Σ w‖x‖²) over the rows, and how often it saw which label."""
@@ -171,6 +183,7 @@ class Training:
                 raise ValueError(f"`y` must have the shape {wanted} as in the first block, got {tuple(targets.shape)}.")
             if is_elsewhere(x) and not is_elsewhere(targets):
                 targets = beside(targets, x)  # indicators, which are made of labels in NumPy
+            check_range(targets, summary.dtype)
             t, known = self.output.pack(targets, summary.dtype), None
         weight = block.weight if cost is None else cost if block.weight is None else block.weight * cost
         if self.ridge is not None:

@@ -109,6 +109,11 @@ def principal_components(state: Gram, components: int, free: list[int], rng: np.
     Projecting the ones out of AᴴA leaves the covariance; without them it is the matrix of second moments.
     """
     algebra, basis = state.algebra, block_basis(state.algebra)
+    if not state.is_safe:
+        raise ValueError(
+            f"`encoder` must not be 'pca' for rows whose squares are beyond {state.dtype}: their mean length is "
+            f"{np.sqrt(state.square_H / state.rows):.0e}. Divide the columns by their size."
+        )
     D = state.unknowns - len(free)
     start = planes(rng.standard_normal((D, components, algebra.dim)).astype(state.dtype), basis.entries)
     for block, at, problem in zip(basis.blocks, basis.entry_slices, state.problems()):

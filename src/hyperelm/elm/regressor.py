@@ -15,6 +15,7 @@ from hyperelm._arrays import is_elsewhere, moved, namespace
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.dispatch import real
+from hyperelm.elm.passes import check_range
 from hyperelm.elm.rows import Array, Stored, is_stored
 
 
@@ -170,18 +171,6 @@ class ELMRegressor(RegressorMixin, BaseELM):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def check_range(y: Any, dtype: np.dtype[Any]) -> None:
-    """Refuse targets that are finite, but not in the precision of the rows."""
-    if is_elsewhere(y) or y.dtype == dtype:
-        return
-    largest, limit = float(np.abs(y).max(initial=0)), float(np.finfo(dtype).max)
-    if largest > limit:
-        raise ValueError(
-            f"`y` must be at most {limit:.0e}, the largest number in the precision of `X`, {dtype}, got {largest:g}. "
-            "Give `X` in double precision, or divide `y` by its size."
-        )
 
 
 def checked_target(estimator: BaseEstimator, y: Any) -> NDArray[Any]:

@@ -25,6 +25,8 @@ from hyperelm.solvers.problem import Array, Problem
 from hyperelm.solvers.sums import Planes, total_square
 from hyperelm.solvers.team import Team
 
+_HEAVIEST = 1e38  # weight of a row: all sums of them are numbers
+
 
 class Accumulator(ABC):
     """A summary of rows H, (m, L, d), with targets T, (m, N, d).
@@ -82,7 +84,8 @@ class Accumulator(ABC):
             square = check_finite(T, "T", self.rows, team)
         if weight is not None:
             roots = beside(np.sqrt(weight).astype(self.dtype), H)[:, None, None]
-            H, T, known = H * roots, T * roots, None
+            with np.errstate(over="ignore"):  # which is_safe will tell
+                H, T, known = H * roots, T * roots, None
             square_H, square = total_square(H, team), total_square(T, team)
         if count is None:
             count = rows if weight is None else float(weight.sum())
@@ -107,8 +110,21 @@ class Accumulator(ABC):
 
     @property
     def is_safe(self) -> bool:
-        """Whether the state holds what the rows say; sums of squares may be beyond the precision."""
-        return True
+        """Whether the numbers in the state are within the precision: lengths of columns, √Σ‖h‖² and √Σ‖t‖².
+
+        Those in single precision are known; in double precision squares are beyond it before lengths are.
+        """
+        if self.dtype != np.float32:
+            return True
+        return math.sqrt(self.square_H + self.square) < 0.1 * float(np.finfo(self.dtype).max)
+
+    def _check_safe(self, hint: str) -> None:
+        if not self.is_safe:
+            of_H, of_T = (math.sqrt(square / self.rows) for square in (self.square_H, self.square))
+            raise ValueError(
+                f"{self.method!r} must have rows whose sums are numbers in {self.dtype}, got rows of a mean length of "
+                f"{of_H:.0e} and targets of {of_T:.0e}. {hint}"
+            )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The state as named arrays, which `restore` takes, also on another machine and in another release.
@@ -201,9 +217,9 @@ def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
         raise ValueError(f"`sample_weight` must have one weight for each of the {rows} rows, got shape {weight.shape}.")
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise ValueError("`sample_weight` must be finite and not negative.")
-    if weight.max(initial=0) > np.finfo(np.float32).max:
+    if (largest := weight.max(initial=0)) > _HEAVIEST:
         raise ValueError(
-            f"`sample_weight` must be at most {np.finfo(np.float32).max:.0e}, got {weight.max():g}. "
-            "Weights count samples: give them a mean of 1."
+            f"`sample_weight` must be at most {_HEAVIEST:g}, got {largest:g}. Weights count samples: give them a "
+            "mean of 1."
         )
     return weight

@@ -52,7 +52,8 @@ class LstsqResult:
     x : array of shape (L, N, d)
         The solution of least Frobenius norm.
     rank, condition : int, float
-        Those of the real matrix Φ_L(A); an estimate of the condition for `gram`, infinite if columns are dependent.
+        Those of the real matrix Φ_L(A), the condition infinite if columns are dependent. `gram` estimates it, and sees
+        no singular values below √eps of the largest, as there may be with a ridge.
     residual : float
         ‖AX - B‖_F.
     method : str

@@ -177,12 +177,7 @@ class Gram(Accumulator):
         return part
 
     def problems(self) -> list[NormalEquations]:
-        if not self.is_safe:
-            of_H, of_T = (math.sqrt(square / self.rows) for square in (self.square_H, self.square))
-            raise ValueError(
-                f"`gram` must have rows whose squares and products are numbers in {self.dtype}, got rows of a mean "
-                f"length of {of_H:.0e} and targets of {of_T:.0e}. Take 'qr' or 'auto', or scale the columns."
-            )
+        self._check_safe("It sums squares: take 'qr' or 'auto', or scale the columns.")
         basis = block_basis(self.algebra)
         coordinates = self._summed_crosses()
         return [

@@ -73,6 +73,8 @@ class QR(Accumulator):
         return state
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
+        if not self.is_safe:
+            return  # nothing will be asked of it
         basis = block_basis(self.algebra)
         entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
         for n, block in enumerate(basis.blocks):
@@ -133,6 +135,7 @@ class QR(Accumulator):
         return part
 
     def problems(self) -> Sequence[Triangular]:
+        self._check_safe("Take double precision, or divide the columns by their size.")
         blocks = block_basis(self.algebra).blocks
         return [
             Triangular(np.triu(R), qt, block.parts * block.copies, block.size * self.rows)

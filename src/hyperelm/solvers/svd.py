@@ -59,6 +59,7 @@ class AllRows(Accumulator):
         self._parts += other._parts
 
     def problems(self) -> list[Triangular]:
+        self._check_safe("Take double precision, or divide the columns by their size.")
         A, t = (np.concatenate(part) for part in zip(*self._parts))
         return [Triangular(A, t, 1, len(A))]
 
