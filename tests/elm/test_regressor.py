@@ -717,6 +717,14 @@ def test_targets_of_any_size_in_parts(unit):
     assert_allclose(model.predict(x) / unit, wanted.predict(x), atol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1e-33, 1e30, 1e34])
+def test_targets_of_any_size_in_parts_of_single_precision(unit):
+    x, y = numbers((60, 8)).astype(np.float32), numbers(60, 1).astype(np.float32)
+    wanted = ELMRegressor(n_hidden=5, ridge=1.0, random_state=0).partial_fit(x, y)
+    model = ELMRegressor(n_hidden=5, ridge=1.0, random_state=0).partial_fit(x, y * np.float32(unit))
+    assert_allclose(model.predict(x) / np.float32(unit), wanted.predict(x), atol=1e-4)
+
+
 def test_weights_of_any_size():
     x, y, w = numbers((60, 8)).astype(np.float32), numbers(60, 1), np.random.default_rng(2).uniform(1, 2, 60)
     options = {"n_hidden": 5, "ridge": 0.0, "weight_scale": 0.2, "random_state": 0}

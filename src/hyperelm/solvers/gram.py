@@ -77,11 +77,11 @@ class Gram(Accumulator):
     @property
     def is_safe(self) -> bool:
         """Whether the entries of HᵀH and HᵀT, by Σ‖h‖² and Σ‖t‖², neither overflow nor vanish."""
-        return self.holds(0.0, 0.0)
+        return self.holds(0, 0.0, 0.0)
 
-    def holds(self, square_H: float, square: float) -> bool:
+    def holds(self, rows: int, square_H: float, square: float) -> bool:
         """Whether it is so with more rows, of these squares."""
-        info, numbers = np.finfo(self.dtype), self.rows * self.unknowns * self.algebra.dim
+        info, numbers = np.finfo(self.dtype), (self.rows + rows) * self.unknowns * self.algebra.dim
         lowest = float(info.tiny / info.eps) * numbers
         return all(lowest < size < self._highest for size in self._sizes(square_H, square) if size != 0)
 
