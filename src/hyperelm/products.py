@@ -163,17 +163,11 @@ def norm(A: ArrayLike) -> Any:
         raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {tuple(A.shape)}.")
     if (xp := namespace(A=A)) is not np:
         return xp.linalg.vector_norm(A, axis=(-3, -2, -1))
-    square, info = _squares(A), np.finfo(np.float64)
-    if np.all((square > info.tiny / info.eps) & (square < np.inf)):
-        return np.sqrt(square).astype(A.dtype)[()]
-    units = np.abs(A).max(axis=(-3, -2, -1), keepdims=True, initial=0)
-    units = np.where(units > 0, units, 1)
-    return (units[..., 0, 0, 0] * np.sqrt(_squares(A / units))).astype(A.dtype)[()]
-
-
-def _squares(A: FloatArray) -> NDArray[np.float64]:
-    """Of matrices, in double precision, which has all squares of single precision."""
-    return np.asarray(np.einsum("...mnk,...mnk->...", A, A, dtype=np.float64))
+    sizes = np.abs(A).max(axis=(-3, -2, -1), keepdims=True, initial=0)
+    units = np.where((sizes > 0) & np.isfinite(sizes), sizes, 1)  # in which squares are numbers
+    x = A / units
+    square = np.einsum("...mnk,...mnk->...", x, x, dtype=np.float64)
+    return (units[..., 0, 0, 0] * np.sqrt(square)).astype(A.dtype)[()]
 
 
 def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto") -> FloatArray:
