@@ -291,13 +291,8 @@ def block_basis(algebra: Algebra) -> BlockBasis:
     blocks = decompose(algebra)
     entries = [_parts(block.matrices, block) for block in blocks]
     coordinates = [_parts(block.bases.transpose(1, 2, 0), block) for block in blocks]
-    return BlockBasis(
-        blocks=blocks,
-        entries=np.concatenate(entries, axis=1),
-        coordinates=np.concatenate(coordinates, axis=1),
-        entry_slices=_slices(entries),
-        coordinate_slices=_slices(coordinates),
-    )
+    maps = np.concatenate(entries, axis=1), np.concatenate(coordinates, axis=1)
+    return BlockBasis(blocks, *maps, entry_slices=_slices(entries), coordinate_slices=_slices(coordinates))
 
 
 def _parts(array: NDArray[Any], block: Block) -> NDArray[np.float64]:
