@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -75,8 +74,16 @@ def _results(
     experiment: Experiment, units: list[Unit], jobs: int, stop: threading.Event
 ) -> Generator[tuple[Unit, Result]]:
     """Units with their results, in the order in which they are done; none is begun after `stop`."""
-    # More than two units a process would wait where loky loses them, with a traceback, when it is ended.
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
+    parallel = Parallel(
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        # More units than these would wait where loky loses them, with a traceback, when it is ended.
+        pre_dispatch="2*n_jobs",
+        # Not with the first unit: there may never be one.
+        initializer=_end_with,
+        initargs=(os.getpid(),),
+    )
     wanted = takewhile(lambda _: not stop.is_set(), units)
     with _deaf_children():
         results: Any = parallel(
@@ -95,26 +102,26 @@ def _results(
 def execute(name: str, settings: Settings, unit: Unit, parent: int) -> tuple[Unit, Result]:
     """One unit, in whatever process."""
     if os.getpid() != parent:
-        _settle_in(parent)
+        _one_thread()
     with threadpool_limits(1, user_api="blas"):
         return unit, import_module(f"hyperelm.experiments.{name}").execute(unit, settings)
 
 
 @lru_cache(maxsize=1)
-def _settle_in(parent: int) -> None:
-    """Make a process ready to work for another."""
-    # For good: several threads of a dask worker that each set and reset the limit would undo each other's.
+def _one_thread() -> None:
+    """One thread for good: those of a dask worker that each set and reset the limit would undo each other's."""
     threadpool_limits(1, user_api="blas")
-    started_by = multiprocessing.parent_process()
-    if started_by is not None and started_by.pid == parent:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:
     """End this process when its parent has ended, even by `kill -9`: it would wait for work for minutes."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 # ---------------------------------------------------------------------- Ctrl-C
