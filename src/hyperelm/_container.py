@@ -84,8 +84,8 @@ def _tensors(path: str | os.PathLike[str]) -> tuple[dict[str, str], Arrays]:
             if strange is not None:
                 raise ValueError(f"it has an array {shown(strange)} of an unknown type")
             return file.metadata() or {}, {name: file.get_tensor(name) for name in names}
-    except SafetensorError as error:
-        raise ValueError(f"it is not a file of hyperelm, or not all of one ({shown(str(error))})") from None
+    except SafetensorError:
+        raise ValueError("it is not a file of hyperelm, or not all of one") from None
 
 
 def _digest(version: str, header: str, tensors: Arrays) -> str:

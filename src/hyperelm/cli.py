@@ -261,7 +261,7 @@ def _clear_errors(algebra: str = "NAME", *, resumes: bool = False) -> Iterator[N
     except BrokenPipeError:  # `hyperelm export DIR | head` is no error
         raise
     except (ValueError, OSError, StoreError) as error:
-        line = " ".join(str(error).replace("`algebra`", algebra).split())
+        line = " ".join(_reason(error).replace("`algebra`", algebra).split())
         # What a file says must not steer the terminal.
         typer.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), err=True)
         raise typer.Exit(2) from None
@@ -271,6 +271,13 @@ def _clear_errors(algebra: str = "NAME", *, resumes: bool = False) -> Iterator[N
     except KeyboardInterrupt:
         typer.echo(f"Interrupted.{again}", err=True)
         raise typer.Exit(130) from None
+
+
+def _reason(error: Exception) -> str:
+    """What an error says, without the number that the system has for it."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return f"{error.strerror}." if error.filename is None else f"{error.strerror}: {str(error.filename)!r}."
 
 
 @contextmanager

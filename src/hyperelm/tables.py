@@ -58,7 +58,11 @@ class Task:
         if chosen is not None and not window and set(chosen) & set(targets):
             raise ValueError(f"--inputs must not be targets, got {inputs!r}. For a series give --series.")
         only = None if chosen is None else tuple(dict.fromkeys([*targets, *chosen]))
-        names, values = _columns(path, only)
+        try:
+            names, values = _columns(path, only)
+        except series.CellError as error:
+            hint = " To leave a column out, name the others with --inputs." if only is None else ""
+            raise ValueError(f"{error}{hint}") from None
         at = [names.index(name) for name in _known(targets, names, path)]
         y = values[:, at]
         if not np.ptp(y, axis=0).all():
@@ -157,7 +161,8 @@ def explain(result: Result, task: Task) -> str:
     lines += [
         "",
         f"Chosen: {search.best_algebra_.name}, {search.best_n_hidden_} neurons, weight scale"
-        f" {search.best_weight_scale_}, ridge {search.best_ridge_:.2g}: {why} of {len(scores)} candidates.",
+        f" {search.best_weight_scale_}, ridge {search.best_ridge_:.2g}, error {scores[chosen]:.3g}: {why} of"
+        f" {len(scores)} candidates.",
         "",
         f"Error on {result.held_out:,} rows held out" + (", the last of the series:" if task.window else ":"),
         *(f"  {name:18}{value:10.3g}" for name, value in result.errors.items()),

@@ -201,6 +201,14 @@ FITTED = ELMClassifier(**FIXED).fit(X, NAMES)
             ValueError,
             "`class_weight` must not be 'balanced' for partial_fit",
         ),
+        *(
+            (
+                lambda costs=costs: ELMClassifier(class_weight=dict(enumerate(costs))).fit(X, CODES),
+                ValueError,
+                r"`class_weight` must be finite and not negative, and for some class above zero, got \{0: ",
+            )
+            for costs in ((0, 0, 0), (1, -1, 1), (1, np.inf, 1), (np.nan, 1, 1))
+        ),
         (lambda: ELMClassifier(class_weight="even").fit(X, NAMES), ValueError, "class_weight"),
         (lambda: ELMClassifier().fit(X, np.full(len(X), "a")), ValueError, "at least 2 classes .* only one class"),
         (lambda: ELMClassifier().fit(X, X[:, 0]), ValueError, "Unknown label type: continuous"),

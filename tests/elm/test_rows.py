@@ -346,6 +346,7 @@ def test_blocks_in_other_forms():
     frames = (tuple(map(pandas.DataFrame, block)) for block in Again(X, Y))
     model = ELMRegressor(**FIXED).fit(frames)
     assert_allclose(model.predict(pandas.DataFrame(X)), expected.predict(X), atol=1e-10)
+    assert_allclose(ELMRegressor(**FIXED).fit(list(Again(X, Y))).predict(X), expected.predict(X), atol=1e-10)
     lists = ((x.tolist(), y.tolist()) for x, y in Again(X, Y))
     assert_allclose(ELMRegressor(**FIXED).fit(lists).predict(X), expected.predict(X), atol=1e-10)
     pixels = np.clip(40 * X + 128, 0, 255).astype(np.uint8)
@@ -383,7 +384,9 @@ def test_what_is_what(tmp_path):
         assert not is_stored(other)
         assert not is_blocks(other)
     assert not is_blocks(sparse.coo_array(X))
-    for blocks in (Again(X), iter([X]), (x for x in [X]), map(np.sqrt, [X])):
+    for table in ([tuple(row) for row in X], list(X), list(X[:, :, None]), [], [[]]):
+        assert not is_blocks(table)
+    for blocks in (Again(X), iter([X]), (x for x in [X]), map(np.sqrt, [X]), [(X, Y)], [[X, Y], [X, Y]]):
         assert is_blocks(blocks)
         assert not is_stored(blocks)
 

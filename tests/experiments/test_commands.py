@@ -267,7 +267,7 @@ def end_with_output(monkeypatch, target, *arguments):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_output_to_a_full_disk(directory, monkeypatch, capsys):
     assert end_with_output(monkeypatch, "/dev/full", "export", directory) == 2
-    assert capsys.readouterr().err == "[Errno 28] No space left on device\n"
+    assert capsys.readouterr().err == "No space left on device.\n"
 
 
 def test_output_that_nobody_reads(directory, monkeypatch, capsys):

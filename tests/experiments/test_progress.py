@@ -93,6 +93,15 @@ def test_lines(clock, capsys):
     assert len(lines) == 3
 
 
+def test_slow_runs_are_counted_by_the_minute(clock, capsys):
+    done = [row for row in rows(10) if row["algebra"] == "a" and row["n_hidden"] == 3]
+    with Lines(Leader("gain")) as watch:
+        watch.begin(40, [])
+        clock[0] += 40
+        watch.advance(unit_of(done), bare(done))
+    assert capsys.readouterr().err.splitlines()[1].startswith("10 of 40 runs, 15 a minute, 120 s left")
+
+
 def test_only_the_main_part_has_a_leader(capsys):
     with Lines(Leader("gain")) as watch:
         watch.begin(100, rows(2, part="tuned"))
@@ -110,7 +119,7 @@ def test_bar(clock, monkeypatch):
         clock[0] += 2
         watch.advance(unit_of(done), bare(done))
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue())
-    for part in ("10/40", "5 runs/s", "left", "b leads (100% of wins)"):
+    for part in ("10/40", "5 a second", "left", "b leads (100% of wins)"):
         assert part in shown
 
 

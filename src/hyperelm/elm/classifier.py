@@ -291,6 +291,11 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             costs = np.sum(self._counts) / (len(self._counts) * np.maximum(self._counts, 1))
         elif self.class_weight is not None:
             costs = compute_class_weight(self.class_weight, classes=self._labels, y=self._labels)
+            if not (np.isfinite(costs).all() and costs.min() >= 0 and costs.max() > 0):
+                raise ValueError(
+                    "`class_weight` must be finite and not negative, and for some class above zero, got "
+                    f"{self.class_weight!r}."
+                )
         else:
             costs = None
         return Indicators(self._labels, costs)

@@ -38,7 +38,9 @@ def is_stored(array: Any) -> bool:
 
 
 def is_blocks(X: Any) -> bool:
-    """Whether X is an iterator or another iterable of blocks, and nothing that is itself like an array."""
+    """Whether X is an iterator or another iterable of blocks: nothing that is itself like an array, as most lists."""
+    if isinstance(X, list) and X and _are_arrays(X[0]):
+        return True
     return hasattr(X, "__iter__") and not any(hasattr(X, name) for name in ("__getitem__", "__array__", "shape"))
 
 
@@ -264,6 +266,8 @@ class Blocks:
 
 def _is_tuple(block: Any) -> bool:
     """Whether a block is several arrays, as a tuple or as the list that a data loader gives."""
-    if isinstance(block, list):
-        return len(block) > 0 and len(getattr(block[0], "shape", ())) > 1
-    return isinstance(block, tuple)
+    return isinstance(block, tuple) or _are_arrays(block)
+
+
+def _are_arrays(block: Any) -> bool:
+    return isinstance(block, tuple | list) and len(block) > 0 and len(getattr(block[0], "shape", ())) > 1

@@ -68,6 +68,10 @@ class _Watch:
         """Runs a second in this session."""
         return (self._count - self._before) / max(time.monotonic() - self._started, 1e-9)
 
+    @property
+    def speed(self) -> str:
+        return f"{self.rate:,.0f} a second" if self.rate >= 1 else f"{60 * self.rate:.0f} a minute"
+
     def show(self) -> None:
         raise NotImplementedError
 
@@ -91,7 +95,7 @@ class Lines(_Watch):
         left = (self._total - self._count) / self.rate if self.rate > 0 else 0
         pieces = [f"{self._count:,} of {self._total:,} runs"]
         if self._count > self._before:
-            pieces += [f"{self.rate:.0f} a second", f"{left:.0f} s left"]
+            pieces += [self.speed, f"{left:.0f} s left"]
         print(", ".join([*pieces, str(self._leader)]).rstrip(", "), file=sys.stderr, flush=True)
 
 
@@ -113,7 +117,7 @@ class Bar(_Watch):
         self._task = self._progress.add_task("runs", total=None, rate="", leader="")
 
     def show(self) -> None:
-        rate = f"{self.rate:.0f} runs/s" if self._count > self._before else ""
+        rate = self.speed if self._count > self._before else ""
         self._progress.update(self._task, total=self._total, completed=self._count, rate=rate, leader=str(self._leader))
 
     def __enter__(self) -> Bar:

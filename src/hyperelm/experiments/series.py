@@ -20,6 +20,10 @@ _LARGEST = 1e100  # whose square is still a number
 SERIES = "--set series"  # the option that names the file of a series
 
 
+class CellError(ValueError):
+    """A cell that is not a number."""
+
+
 def digest(path: str, option: str = SERIES) -> str:
     """What tells the content of a file from any other."""
     return hashlib.sha256(_content(path, option)).hexdigest()
@@ -63,12 +67,12 @@ def read_columns(
             at = range(width) if only is None else [place(name, names, path) for name in only]
         if len(line) != width:
             if only is None:  # a cell that is no number says more, such as one with other separators
-                _row(line, range(len(line)), number, path, option)
+                _row(line, range(len(line)), number, names, path, option)
             raise ValueError(
                 f"{option} must have as many columns in every row, got {len(line)} instead of {width} in row "
                 f"{number} of {path}."
             )
-        values.extend(_row(line, at, number, path, option))
+        values.extend(_row(line, at, number, names, path, option))
     if not width:
         raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
     names, table = [names[n] for n in at], np.array(values).reshape(-1, len(at))
@@ -86,7 +90,7 @@ def _lines(content: bytes, path: str, option: str) -> Iterator[tuple[int, list[s
         lines = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=None))
         for number, line in enumerate(lines, start=1):
             if line and gap:
-                _row([""], [0], gap, path, option)  # which is no number
+                _row([""], [0], gap, [], path, option)  # which is no number
             if line:
                 yield number, line
             else:
@@ -118,14 +122,17 @@ def _content(path: str, option: str) -> bytes:
         raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error.strerror}.") from None
 
 
-def _row(line: list[str], at: Sequence[int], number: int, path: str, option: str) -> list[float]:
+def _row(
+    line: list[str], at: Sequence[int], number: int, names: Sequence[str], path: str, option: str
+) -> list[float]:
     values = []
     for n in at:
         cell = line[n]
         value = _number(cell)
         if value is None or not math.isfinite(value):
-            raise ValueError(
-                f"{option} must hold numbers without gaps, got {cell!r} in row {number}, column {n + 1} of {path}."
+            name = f" ({names[n]!r})" if n < len(names) and names[n] != str(n + 1) else ""
+            raise CellError(
+                f"{option} must hold numbers without gaps, got {cell!r} in row {number}, column {n + 1}{name} of {path}."
                 + (" Put commas between columns." if len(line) == 1 and set(cell) & {";", "\t"} else "")
             )
         values.append(value)
