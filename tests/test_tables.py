@@ -226,7 +226,7 @@ NUMBERS = "\n".join(f"{n},{n * n % 7},{n % 5}" for n in range(30))
         ("a,b,c\n" + NUMBERS, ["--target", "a", "--series", "-1"], "--series must be the number of rows"),
         ("a,b,c\n" + NUMBERS, ["--target", "a", "--series", "25"], "must have at least 35 rows, got 30"),
         ("a,b,c\n" + NUMBERS, ["--target", "a", "--algebra", "quaternoins"], "Did you mean 'quaternions'?"),
-        ("a,b,c\n" + NUMBERS + "\n1,x,2", ["--target", "a"], "numbers without gaps, got 'x' in row 32, column 2 ('b') of"),
+        ("a,b,c\n" + NUMBERS + "\n1,x,2", ["--target", "a"], "got 'x' in row 32, column 2 ('b') of"),
         ("a,b,c\n" + NUMBERS + "\n1,x,2", ["--target", "a"], "leave a column out, name the others with --inputs."),
         (NUMBERS + "\n1,x,2", ["--target", "1"], "got 'x' in row 31, column 2 of"),
         ("a,b,c\n" + NUMBERS + "\n1,,2", ["--target", "a"], "got '' in row 32, column 2"),

@@ -14,7 +14,7 @@ from hyperelm.algebra import Algebra
 from hyperelm.experiments.comparison import Comparison, share_between
 from hyperelm.experiments.definition import Row
 from hyperelm.experiments.report import decibels
-from hyperelm.experiments.search_tasks import is_linear
+from hyperelm.experiments.search_tasks import MEASURE, is_linear
 from hyperelm.experiments.statistics import by
 from hyperelm.experiments.store import Store
 from hyperelm.families import Copies, classes, known_names, members, returning_units
@@ -128,7 +128,8 @@ def outcome(directory: Path) -> list[str]:
     with Store.open(directory) as store:
         results = Results(store)
     tables = results.tables
-    lines = []
+    measure = MEASURE[results.settings["task"]]
+    lines = [f"{measure[0].upper()}{measure[1:]}, and the places that chance leaves open:"]
     for place, name in enumerate(tables.order[:5], start=1):
         first, last = tables.places(name)
         held = f"place {first}" if first == last else f"places {first} to {last} of {len(tables.order)}"
@@ -137,4 +138,6 @@ def outcome(directory: Path) -> list[str]:
         held += f", the same model as {twins} other{'s' * (twins > 1)}" * (twins > 0)
         score = decibels(tables.value(name)).replace("\u00a0", " ").replace("−", "-")
         lines.append(f"{place}. {results.label(name)}, {structure}: {score}, {held}")
+    if len(tables.contenders) == len(tables.order) > 1:
+        lines.append("Chance alone may make this order: no algebra is told apart as better than another.")
     return lines

@@ -122,17 +122,16 @@ def _content(path: str, option: str) -> bytes:
         raise ValueError(f"{option} must be {_wanted(option)}, got {path!r}: {error.strerror}.") from None
 
 
-def _row(
-    line: list[str], at: Sequence[int], number: int, names: Sequence[str], path: str, option: str
-) -> list[float]:
+def _row(line: list[str], at: Sequence[int], number: int, names: Sequence[str], path: str, option: str) -> list[float]:
     values = []
     for n in at:
         cell = line[n]
         value = _number(cell)
         if value is None or not math.isfinite(value):
             name = f" ({names[n]!r})" if n < len(names) and names[n] != str(n + 1) else ""
+            where = f"in row {number}, column {n + 1}{name} of {path}"
             raise CellError(
-                f"{option} must hold numbers without gaps, got {cell!r} in row {number}, column {n + 1}{name} of {path}."
+                f"{option} must hold numbers without gaps, got {cell!r} {where}."
                 + (" Put commas between columns." if len(line) == 1 and set(cell) & {";", "\t"} else "")
             )
         values.append(value)
