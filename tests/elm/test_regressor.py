@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from hyperelm import ELMRegressor, algebras, linalg, pack, unpack
+from hyperelm import ELMRegressor, ELMRegressorCV, algebras, linalg, pack, unpack
 from hyperelm.elm import RankDeficiencyWarning
 
 ROWS = 150
@@ -681,6 +681,8 @@ def test_direct_links_beyond_single_precision():
     model = ELMRegressor(ridge=1e30, **options).fit(np.float32(1e20) * x, y)
     assert model.solver_ == "qr"
     assert model.score(np.float32(1e20) * x, y) > 0.999
+    search = ELMRegressorCV("quaternions", 4, direct_link=True, ridge=[1e30], random_state=0)
+    assert search.fit(np.float32(1e20) * x, y).score(np.float32(1e20) * x, y) > 0.999
     with pytest.raises(ValueError, match="'gram' must have rows"):
         ELMRegressor(ridge=1e30, solver="gram", **options).fit(np.float32(1e20) * x, y)
 
@@ -764,6 +766,7 @@ def test_a_warning_that_is_an_error_leaves_no_mixture():
         ({"solver": "foo"}, "`solver` must be one of"),
         ({"n_hidden": 6}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
         ({"bias": False}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
+        ({"bias": False, "direct_link": True}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
         ({"direct_link": True}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
     ],
 )

@@ -87,15 +87,30 @@ def test_fewer_rows_than_unknowns(kind):
 
 
 @kinds
-def test_a_row_that_alone_decides_an_unknown_has_no_residual(kind):
-    algebra = algebras.get("quaternions")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("free", [(), (1,)])
+@pytest.mark.parametrize("name", ["real", "klein4", "quaternions", "R[+1,+1]"])
+def test_a_row_that_alone_decides_an_unknown_has_no_residual(name, kind, free, dtype):
+    algebra = algebras.get(name)
     H, T = rows_of(algebra, (12, 3, 2))
     H[:, 2] = 0
-    H[7, 2] = [0.5, 1, -1, 2]
-    residuals, _ = residuals_of(kind, H, T, algebra)
+    H[7, 2] = [0.5, 1, -1, 2][: algebra.dim]
+    residuals, _ = residuals_of(kind, H, T, algebra, free=free, dtype=dtype)
+    assert residuals.dtype == dtype
     assert np.all(np.isnan(residuals[7]))
-    others = np.arange(12) != 7
-    np.testing.assert_allclose(residuals[others], refitted(H, T, algebra, 0.0, np.ones(12), ())[others], atol=1e-9)
+    others, expected = np.arange(12) != 7, refitted(H, T, algebra, 0.0, np.ones(12), free)
+    np.testing.assert_allclose(residuals[others], expected[others], atol=1e7 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_of_any_size(algebra, dtype):
+    """Whose squares are beyond the precision."""
+    H, T = rows_of(algebra, (12, 3, 2))
+    expected = refitted(H, T, algebra, 0.4, np.ones(12), (2,))
+    for exponent in (20, -20) if dtype == np.float32 else (150, -150):
+        unit = 10.0**exponent
+        residuals, _ = residuals_of(QR, unit * H, T, algebra, 0.4 * unit**2, free=(2,), dtype=dtype)
+        np.testing.assert_allclose(residuals, expected, atol=1e4 * np.finfo(dtype).eps * np.abs(expected).max())
 
 
 @kinds

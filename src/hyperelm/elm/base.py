@@ -29,7 +29,6 @@ from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside, real
 from hyperelm.elm.drawing import Drawn, Encoder, Given, check_weight_scale, random_generator, times_auto
-from hyperelm.elm.hidden import HiddenLayer
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import FirstLook, Seen, Targets, Training, values
 from hyperelm.elm.prediction import Prediction
@@ -233,10 +232,6 @@ class BaseELM(Prediction, BaseEstimator):
             return float(self.weight_scale)
         return times * AUTO_SCALE / (seen.norm if seen.norm > 0 else 1.0)
 
-    def _layer(self) -> HiddenLayer:
-        weights = to_numpy(self.hidden_weights_)
-        return HiddenLayer(weights, self.bias, self.direct_link, self._activation, self.algebra_)
-
     # ------------------------------------------------------------------ training
 
     def _fit(self, source: Source) -> None:
@@ -262,10 +257,11 @@ class BaseELM(Prediction, BaseEstimator):
                 "a file has it only from `save(model, path, state=True)`. Save it so, or fit it again."
             )
         self._check_solver()  # which may have been changed since; the layers may not
-        if (self.n_hidden, self._layer().width) != (self.hidden_weights_.shape[1], len(self.output_weights_)):
+        D, L, _ = self.hidden_weights_.shape
+        if (self.n_hidden, self.bias, self.direct_link) != (L, self._input.features < D, self._linked):
             raise ValueError(
                 "`n_hidden`, `bias` and `direct_link` must be what they were in the first call, for partial_fit: it "
-                f"keeps the hidden layer, of {self.hidden_weights_.shape[1]} neurons. Set them back, or fit again."
+                f"keeps the hidden layer, of {L} neurons. Set them back, or fit again."
             )
         if self._output_layout(rows) != self._output:
             wanted = self._output.shape(len(rows))
@@ -329,10 +325,13 @@ class BaseELM(Prediction, BaseEstimator):
     def _targets(self) -> Targets:
         return values
 
+    def _width(self) -> int:
+        """The rows of the output weights: neurons, inputs that are linked directly, bias."""
+        return self.n_hidden + (self._input.features if self.direct_link else 0) + bool(self.bias)
+
     def _free(self) -> list[int]:
-        """The rows of the output weights that ridge does not penalise: the bias."""
-        D, L, _ = self.hidden_weights_.shape
-        return [L + (D - 1 if self.direct_link else 0)] if self.bias else []
+        """Those of them that ridge does not penalise: the bias."""
+        return [self._width() - 1] if self.bias else []
 
     def _finish(self, state: Accumulator, solution: Solution) -> None:
         """Keep the summary for `partial_fit` and the solution, and build what prediction needs."""

@@ -66,7 +66,8 @@ class Curve(NamedTuple):
     @property
     def still_falls(self) -> bool:
         """Whether the smallest ridge of a path is better than those a decade above it."""
-        return bool(self.errors[0] * (1 + _TIE) < self.errors[_LOO_PER_DECADE:].min(initial=np.inf))
+        above = self.errors[self.ridges > 9 * self.ridges[0]]
+        return bool(self.errors[0] * (1 + _TIE) < above.min(initial=np.inf))
 
 
 class ELMRegressorCV(RegressorMixin, BaseEstimator):
@@ -265,7 +266,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         state = source.fold(training, _itself)
         if self.solver == "auto" and not state.is_safe:
             return self._curves_of(QR, network, grid, source)
-        rest = np.arange(network.n_hidden, training.layer.width)
+        rest = np.arange(network.n_hidden, network._width())
         kept = [np.concatenate([np.arange(L), rest]) for L in grid.neurons]
         spectra = [Spectrum(state.restricted(rows), [len(rows) - 1] if self.bias else []) for rows in kept]
         paths = [grid.ridges if grid.ridges is not None else self._path(spectrum) for spectrum in spectra]
@@ -357,14 +358,14 @@ def _candidates(
 ) -> Iterator[dict[str, Any]]:
     """The candidates with L neurons, one for every ridge or the best of the path, from the curves of all draws."""
     D, _, d = network.hidden_weights_.shape
-    unknowns = L + network._layer().width - network.n_hidden
+    unknowns = L + network._width() - network.n_hidden
     common = {
         "algebra": network.algebra_,
         "n_hidden": int(L),
         "weight_scale": network.weight_scale,
         "n_parameters": d * (D * L + unknowns * network._output.features),
     }
-    ridges, errors = (np.stack([curve[part] for curve in curves]) for part in (0, 1))
+    ridges, errors = (np.stack(part) for part in zip(*((curve.ridges, curve.errors) for curve in curves)))
     if grid.ridges is not None:
         yield from (common | {"ridge": float(ridge), "errors": e} for ridge, e in zip(grid.ridges, errors.T))
         return

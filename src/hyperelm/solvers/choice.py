@@ -129,7 +129,7 @@ def as_long_as_safe(
     table = state.algebra.table.reshape(state.algebra.dim, -1)
     bound = state.bound + of_H * float(np.linalg.norm(table, 2)) ** 2
     limit = LARGEST_CONDITION[state.dtype.name]
-    safe = state.holds(len(H), of_H, of_T) and bound + ridge <= limit**2 * ridge
+    safe = state.holds(H.shape[0], of_H, of_T) and bound + ridge <= limit**2 * ridge
     return state if safe else QR.following(state)
 
 

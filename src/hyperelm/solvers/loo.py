@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hyperelm._validation import FloatArray
 from hyperelm.products import block_basis, block_matrix, from_planes, gather, planes, put_coordinates
 from hyperelm.solvers.accumulator import Accumulator, check_weight
-from hyperelm.solvers.problem import Array, Reduced, Spectral
+from hyperelm.solvers.problem import Array
 from hyperelm.solvers.solve import Solution
 from hyperelm.solvers.spectrum import Spectrum, default_rtol
 
@@ -59,12 +59,11 @@ def left_out_residuals(
         return np.zeros(shape, state.dtype)
     entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
     residuals = np.empty((state.algebra.dim, len(H), len(ridges) * state.targets), state.dtype)
-    seen = default_rtol(state) * spectrum.largest
     for n, block in enumerate(basis.blocks):
         at = basis.coordinate_slices[n]
         A = block_matrix(entries[basis.entry_slices[n]], block)
         t = gather(coordinates[at], block).reshape(block.size, len(H), block.copies, state.targets)
-        e, leverage = _residuals(A, t, spectrum.reduced[n], spectrum.parts[n], ridges, seen)
+        e, leverage = _residuals(A, t, spectrum, n, ridges)
         if weight is not None:
             leverage *= weight
         left_out = _solve_rows(np.eye(block.size)[:, :, None, None] - leverage, e)
@@ -74,23 +73,24 @@ def left_out_residuals(
     return from_planes(residuals, basis.coordinates).reshape(shape)
 
 
-def _residuals(
-    A: Array, t: Array, reduced: Reduced, part: Spectral, ridges: NDArray[np.float64], seen: float
-) -> tuple[Array, Array]:
-    """Of the rows A, (n m, K), and their targets t, (n, m, copies, N), of one block: the residuals
+def _residuals(A: Array, t: Array, spectrum: Spectrum, number: int, ridges: NDArray[np.float64]) -> tuple[Array, Array]:
+    """Of the rows A, (n m, K), and their targets t, (n, m, copies, N), of the block with this number: the residuals
     (n, ridges, copies, N, m) and the leverage blocks (n, n, ridges, m)."""
     n, m, copies, N = t.shape
-    rows, free, alone = reduced.project(A)
-    P = (rows @ part.V).reshape(n, m, -1)
+    part, dtype = spectrum.parts[number], A.real.dtype
+    rows, rest, free = spectrum.reduced[number].project(A, t.reshape(n * m, copies * N))
     free = free.reshape(n, m, -1)
-    sigma = np.asarray(part.sigma, np.float64)
-    below = sigma**2 + ridges[:, None]
-    inverse = np.divide(1, below, out=np.zeros(below.shape), where=(ridges[:, None] > 0) | (sigma > seen))
-    inverse = inverse.astype(sigma.dtype if np.isrealobj(A) else A.real.dtype, copy=False)
-    coefficients = (inverse * sigma.astype(inverse.dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
+    # In units of the largest singular value: the squares of rows may be beyond their precision.
+    unit = spectrum.largest or 1.0
+    P = ((rows / dtype.type(unit)) @ part.V).reshape(n, m, -1)
+    sigma = np.asarray(part.sigma, np.float64) / unit
+    below = sigma**2 + (ridges / unit / unit)[:, None]
+    seen = (ridges[:, None] > 0) & (below > 0) | (sigma > default_rtol(spectrum.state))
+    inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen).astype(dtype, copy=False)
+    coefficients = (inverse * sigma.astype(dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
     predicted = coefficients.reshape(len(ridges) * copies * N, len(sigma)) @ P.reshape(n * m, len(sigma)).T
     e = np.moveaxis(predicted.reshape(len(ridges), copies, N, n, m), 3, 0)
-    e = e - np.moveaxis(t - np.reshape(alone, t.shape if np.ndim(alone) else ()), 1, 3)[:, None]
+    e = e - np.moveaxis(rest.reshape(t.shape), 1, 3)[:, None]
     leverage = np.empty((n, n, len(ridges), m), A.dtype)
     for p in range(n):
         for q in range(p + 1):

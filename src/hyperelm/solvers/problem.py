@@ -73,12 +73,12 @@ class Reduced:
         whole[self.kept], whole[self.free] = x, self.of_targets - self.of_rows @ x
         return whole
 
-    def project(self, A: Array) -> tuple[Array, Array, Array | float]:
-        """Of rows of the whole problem: those of the reduced one, AW of the free unknowns, what these predict alone."""
+    def project(self, A: Array, t: Array) -> tuple[Array, Array, Array]:
+        """Rows A and targets t of the whole problem as those of the reduced one, and AW of the free unknowns."""
         if not len(self.free):
-            return A, A[:, :0], 0.0
+            return A, t, A[:, :0]
         free = A[:, self.free]
-        return A[:, self.kept] - free @ self.of_rows, free @ self.root, free @ self.of_targets
+        return A[:, self.kept] - free @ self.of_rows, t - free @ self.of_targets, free @ self.root
 
 
 @dataclass(frozen=True)
