@@ -1,7 +1,10 @@
-"""Checks at the boundary: what an array argument must be, what it was, and the way out."""
+"""Checks at the boundary: what an argument must be, what it was, and the way out."""
 
 from __future__ import annotations
 
+import numbers
+import sys
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,6 +13,23 @@ from numpy.typing import NDArray
 from hyperelm._arrays import is_elsewhere, namespace
 
 FloatArray = NDArray[np.floating[Any]]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a parameter is one finite number; an int, which may be too large for a float, is compared as it is."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return abs(value if isinstance(value, int) else float(value)) <= sys.float_info.max
+
+
+def check_whole(value: Any, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(f"`{name}` must be a whole number >= 1, got {value!r}.")
+
+
+def check_choice(value: Any, choices: Iterable[str], name: str) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
 class HasDimension(Protocol):

@@ -23,6 +23,8 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, cross_validate
 from sklearn.utils import indexable
 
+from hyperelm._validation import check_choice
+
 Array = NDArray[np.float64]
 
 _LEVEL = 0.95
@@ -152,8 +154,8 @@ def compare(
     named = _named(models)
     if reference is None:
         reference = next(iter(named))
-    elif reference not in named:
-        raise ValueError(f"`reference` must be one of {', '.join(map(repr, named))}, got {reference!r}.")
+    else:
+        check_choice(reference, named, "reference")
     if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise ValueError(f"`scoring` must be one score, as a name or a callable, got {scoring!r}.")
     X, Y = indexable(X, Y)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from hyperelm import algebras
 from hyperelm._arrays import namespace, zeros
-from hyperelm._validation import FloatArray, as_hypercomplex, as_real
+from hyperelm._validation import FloatArray, as_hypercomplex, as_real, check_choice
 from hyperelm.algebra import Algebra
 
 INTO = ("full", "imaginary", "real")
@@ -23,8 +23,7 @@ INTO = ("full", "imaginary", "real")
 
 def components(into: str, algebra: Algebra, argument: str = "into") -> slice:
     """The components that the channels of a number may fill."""
-    if into not in INTO:
-        raise ValueError(f"`{argument}` must be one of {', '.join(map(repr, INTO))}, got {into!r}.")
+    check_choice(into, INTO, argument)
     if algebra.dim == 1 or into == "real":
         return slice(0, 1)
     return slice(0 if into == "full" else 1, algebra.dim)

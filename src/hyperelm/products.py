@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype, sums_of_products
 from hyperelm._memory import scratch
-from hyperelm._validation import FloatArray, as_hypercomplex, as_real
+from hyperelm._validation import FloatArray, as_hypercomplex, as_real, check_choice
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, block_scheme
 from hyperelm.decomposition import Block, decompose
@@ -197,8 +197,7 @@ def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto"
     """
     namespace(A=A, B=B)
     A, B = as_hypercomplex(A, algebra, "A", axes=2), as_hypercomplex(B, algebra, "B", axes=2)
-    if method not in METHODS:
-        raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    check_choice(method, METHODS, "method")
     if A.shape[-2] != B.shape[-3]:
         raise ValueError(
             f"`B` must have as many rows as `A` has columns, got {A.shape[-2]} columns in shape "

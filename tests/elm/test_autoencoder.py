@@ -185,7 +185,11 @@ FITTED = ELMAutoencoder(**FIXED).fit(X)
         (lambda: FITTED.inverse_transform(np.full((2, 12), np.nan)), ValueError, "Input X contains NaN"),
         (lambda: FITTED.transform(X[:, :3]), ValueError, "X has 3 features, but ELMAutoencoder is expecting 8"),
         (lambda: FITTED.reconstruct(X[:, :3]), ValueError, "X has 3 features, but ELMAutoencoder is expecting 8"),
-        (lambda: FITTED.inverse_transform(X), ValueError, "X must have 12 columns of codes, got 8"),
+        (
+            lambda: FITTED.inverse_transform(X),
+            ValueError,
+            "`X` must have 12 columns of codes, as `transform` gives, got 8",
+        ),
         (
             lambda: ELMAutoencoder().fit(np.ones((5, 2, 3))),
             ValueError,

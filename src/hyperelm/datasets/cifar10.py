@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._validation import check_choice
+
 Images = NDArray[np.uint8]
 
 _SPLITS = {
@@ -58,8 +60,7 @@ def load_cifar10(path: str | Path, split: str = "train") -> tuple[Images, NDArra
     >>> images.shape, labels
     ((1, 32, 32, 3), array([0], dtype=uint8))
     """
-    if split not in _SPLITS:
-        raise ValueError(f"`split` must be one of {', '.join(map(repr, _SPLITS))}, got {split!r}.")
+    check_choice(split, _SPLITS, "split")
     if str(path) == "openml":
         return _from_openml(split)
     parts = [_read(Path(path), name) for name in _SPLITS[split]]

@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype, row_block, to_numpy, zeros
-from hyperelm._validation import FloatArray
+from hyperelm._validation import FloatArray, check_choice
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.base import BaseELM
@@ -22,7 +22,6 @@ from hyperelm.elm.drawing import Encoder, random_generator
 from hyperelm.elm.passes import Seen
 from hyperelm.elm.principal import Moments, is_star_closed, principal_encoder
 from hyperelm.elm.rows import Source
-from hyperelm.solvers.sums import row_blocks
 
 ENCODERS = ("random", "orthogonal", "pca")
 
@@ -179,7 +178,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         """
         X = self._checked_for_prediction(X, "transform")
         codes: FloatArray = zeros((X.shape[0], self._encoder.shape[1]), self._encoder)
-        for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
+        for rows in self._row_blocks(X):
             codes[rows, ...] = self._codes(row_block(X, rows))
         if self._input.ndim == 3:
             codes = namespace(codes=codes).reshape(codes, (X.shape[0], *self.hidden_weights_.shape[1:]))
@@ -202,7 +201,9 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         check_place(codes, self._decoder, f"{type(self).__name__}.inverse_transform()")
         xp, n, columns = namespace(X=codes), codes.shape[0], math.prod(codes.shape[1:])
         if columns != self._n_features_out:
-            raise ValueError(f"X must have {self._n_features_out} columns of codes, got {columns}.")
+            raise ValueError(
+                f"`X` must have {self._n_features_out} columns of codes, as `transform` gives, got {columns}."
+            )
         codes = xp.reshape(as_precision(codes, numpy_dtype(self._decoder)), (n, columns))
         rows: FloatArray = xp.reshape(self._decode(codes), self._input.shape(n))
         return rows
@@ -240,7 +241,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         sums = [np.zeros(self._input.columns) for _ in range(3)]
         total = 0.0
         shift: FloatArray | None = None
-        for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
+        for rows in self._row_blocks(X):
             block, xp = row_block(X, rows), namespace(hidden_weights_=self.hidden_weights_)
             x = xp.reshape(as_precision(block, np.dtype(np.float64)), (block.shape[0], self._input.columns))
             if shift is None:
@@ -268,8 +269,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.encoder not in ENCODERS:
-            raise ValueError(f"`encoder` must be one of {', '.join(map(repr, ENCODERS))}, got {self.encoder!r}.")
+        check_choice(self.encoder, ENCODERS, "encoder")
         if self.encoder == "pca" and not is_star_closed(self.algebra_):
             raise ValueError(
                 f"`encoder` must not be 'pca' for {self.algebra_.name or 'this algebra'}: principal components need an "

@@ -10,7 +10,6 @@ where the row of M that belongs to the bias is not penalised (section 4 of the p
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -25,14 +24,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from hyperelm import activations, algebras
 from hyperelm._arrays import is_elsewhere, numpy_dtype, to_numpy
+from hyperelm._validation import check_choice, check_whole
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
-from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside, real
+from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside, precision, real
 from hyperelm.elm.drawing import Drawn, Encoder, Given, check_weight_scale, random_generator, times_auto
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import FirstLook, Seen, Targets, Training, values
 from hyperelm.elm.prediction import Prediction
-from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored
+from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored, itself
 from hyperelm.packing import components
 from hyperelm.solvers import QR, AllRows, Gram, Solution
 from hyperelm.solvers.accumulator import Accumulator
@@ -93,11 +93,9 @@ class BaseELM(Prediction, BaseEstimator):
         self._activation = activations.get(self._activation_name())
         components(self.packing, self.algebra_, "packing")
         self._check_solver()
-        for name, lowest in (("n_hidden", 1), ("chunk_size", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-            if not (whole and value >= lowest) and not (name == "chunk_size" and value is None):
-                raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}.")
+        check_whole(self.n_hidden, "n_hidden")
+        if self.chunk_size is not None:
+            check_whole(self.chunk_size, "chunk_size")
         for name in ("bias", "direct_link"):
             if not isinstance(value := getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"`{name}` must be True or False, got {value!r}.")
@@ -105,8 +103,7 @@ class BaseELM(Prediction, BaseEstimator):
 
     def _check_solver(self) -> None:
         check_ridge(self.ridge)
-        if self.solver not in METHODS:
-            raise ValueError(f"`solver` must be one of {', '.join(map(repr, METHODS))}, got {self.solver!r}.")
+        check_choice(self.solver, METHODS, "solver")
 
     def _activation_name(self) -> str | Activation:
         return self.activation
@@ -194,10 +191,6 @@ class BaseELM(Prediction, BaseEstimator):
         sample_weight = to_numpy(sample_weight) if is_elsewhere(sample_weight) else sample_weight
         return _check_sample_weight(sample_weight, np.empty(X.shape[0]) if is_elsewhere(X) else X, dtype=np.float64)
 
-    def _dtype(self, X: Array) -> np.dtype[Any]:
-        dtype = numpy_dtype(X)
-        return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
-
     # ------------------------------------------------------------------ hidden layer
 
     def _look(self, source: Source, labels: bool = False) -> Seen:
@@ -207,7 +200,7 @@ class BaseELM(Prediction, BaseEstimator):
             return Seen()
         if source.once:
             return add_all(look, look.begin(), source.first, Team())
-        return source.fold(look, _itself)
+        return source.fold(look, itself)
 
     def _follows_norms(self) -> bool:
         return times_auto(self.weight_scale) is not None
@@ -238,7 +231,7 @@ class BaseELM(Prediction, BaseEstimator):
         """Draw the hidden layer and fit the output layer to all rows."""
         X = source.first.X
         self._input, self._state = Layout.of(X, self.algebra_, self.packing), None
-        encoder = self._draw(source, self._look(source), self._dtype(X))
+        encoder = self._draw(source, self._look(source), precision(X))
         self._output, self.hidden_weights_ = self._output_layout(source.first), kept_beside(encoder.weights, X)
         self._train(source, encoder, None)
 
@@ -378,7 +371,3 @@ def _resumed_as(kind: type[Accumulator], before: Accumulator | None) -> Accumula
     if isinstance(before, Gram) and kind is QR:
         return QR.following(before)
     return deepcopy(before)
-
-
-def _itself(seen: Seen) -> Seen:
-    return seen

@@ -29,17 +29,17 @@ from sklearn.utils.validation import (
 )
 
 from hyperelm._arrays import to_numpy
-from hyperelm._validation import FloatArray
+from hyperelm._validation import FloatArray, check_choice, check_whole
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.base import RankDeficiencyWarning
-from hyperelm.elm.dispatch import accepted_dtypes, real
+from hyperelm.elm.dispatch import accepted_dtypes, precision, real
 from hyperelm.elm.drawing import Given, random_generator
-from hyperelm.elm.grid import Grid, check_whole
+from hyperelm.elm.grid import Grid
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import LeftOut
 from hyperelm.elm.regressor import ELMRegressor, checked_target
-from hyperelm.elm.rows import Block, Local, Rows, is_blocks
+from hyperelm.elm.rows import Block, Local, Rows, is_blocks, itself
 from hyperelm.solvers import QR, Gram
 from hyperelm.solvers.spectrum import PER_DECADE, Spectrum
 from hyperelm.solvers.team import one_blas
@@ -186,7 +186,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         dims = [array.shape[2] for array in (rows.X, rows.T) if array.ndim == 3]
         grid = Grid.of(self.algebra, self.weight_scale, self.n_hidden, self.ridge, rows=rows.count, dims=dims)
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
-        rounding = (1e3 * float(np.finfo(ELMRegressor()._dtype(rows.X)).eps)) ** 2 * _mean_square(rows)
+        rounding = (1e3 * float(np.finfo(precision(rows.X)).eps)) ** 2 * _mean_square(rows)
         self._keep(self._search(grid, seeds.tolist(), source, rounding), rounding)
         self.best_estimator_ = fit_chosen(self._network(**self.best_params_), X, y, sample_weight)
         return self
@@ -205,8 +205,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
 
     def _source(self, X: Any, y: Any, sample_weight: Any) -> Local:
         """All rows, in memory."""
-        if self.scoring not in SCORINGS:
-            raise ValueError(f"`scoring` must be one of {', '.join(map(repr, SCORINGS))}, got {self.scoring!r}.")
+        check_choice(self.scoring, SCORINGS, "scoring")
         check_whole(self.n_draws, "n_draws")
         if is_blocks(X):
             raise ValueError(f"`X` must be an array of all rows, got {type(X).__name__}.")
@@ -244,7 +243,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         for array, name in ((rows.X, "X"), (rows.T, "y")):
             network._check_components(array, name)
         network._input, network._output = (Layout.of(array, algebra, self.packing) for array in (rows.X, rows.T))
-        encoder = network._draw(source, network._look(source), network._dtype(rows.X))
+        encoder = network._draw(source, network._look(source), precision(rows.X))
         network.hidden_weights_ = encoder.weights
         return network
 
@@ -263,7 +262,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
 
     def _curves_of(self, kind: type[Gram] | type[QR], network: ELMRegressor, grid: Grid, source: Local) -> list[Curve]:
         training = network._training(kind, Given(network.hidden_weights_), None, None)
-        state = source.fold(training, _itself)
+        state: Any = source.fold(training, itself)
         if self.solver == "auto" and not state.is_safe:
             return self._curves_of(QR, network, grid, source)
         rest = np.arange(network.n_hidden, network._width())
@@ -273,7 +272,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         if self.scoring == "gcv":
             errors = [state.algebra.dim * spectrum.gcv(ridges) for spectrum, ridges in zip(spectra, paths)]
         else:
-            sums = source.fold(LeftOut(training, spectra, paths, kept), _itself)
+            sums = source.fold(LeftOut(training, spectra, paths, kept), itself)
             errors = [np.where(np.isnan(total), np.inf, total / max(state.weight, 1e-300)) for total in sums]
         floors = [s.floor * s.largest**2 for s in spectra]
         columns = network._output.columns
@@ -334,10 +333,6 @@ def fit_chosen(model: ELMRegressor, X: Any, y: Any, sample_weight: Any = None) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RankDeficiencyWarning)
         return model.fit(X, y, sample_weight)
-
-
-def _itself(summary: Any) -> Any:
-    return summary
 
 
 def _mean_square(rows: Block) -> float:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn import get_config
 
-from hyperelm._arrays import are_together, beside, detached, is_elsewhere, namespace, place_of, to_numpy
+from hyperelm._arrays import are_together, beside, detached, is_elsewhere, namespace, numpy_dtype, place_of, to_numpy
 from hyperelm._validation import FloatArray, check_unmasked
 
 E = TypeVar("E")
@@ -30,6 +30,12 @@ def accepted_dtypes(X: Any) -> Any:
         xp = namespace(X=X)
         return None if xp.isdtype(X.dtype, "integral") else [xp.float64, xp.float32]
     return None if isinstance(X, np.ndarray) and X.dtype.kind in "iu" else [np.float64, np.float32]
+
+
+def precision(X: Any) -> np.dtype[Any]:
+    """That of a model for rows X: single or double."""
+    dtype = numpy_dtype(X)
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
 def real(array: Any, name: str) -> Any:

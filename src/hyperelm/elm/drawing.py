@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from hyperelm._validation import FloatArray
+from hyperelm._validation import FloatArray, is_number
 from hyperelm.algebra import Algebra
 from hyperelm.products import from_real, to_real
 
@@ -80,9 +80,8 @@ def random_generator(random_state: Any) -> np.random.Generator:
 
 
 def check_weight_scale(scale: Any) -> None:
-    number = isinstance(scale, (int, float, np.integer, np.floating)) and not isinstance(scale, bool)
     known = isinstance(scale, str) and (scale == "paper" or times_auto(scale) is not None)
-    if not known and not (number and 0 < scale < np.inf):
+    if not known and not (is_number(scale) and scale > 0):
         raise ValueError(
             f"`weight_scale` must be 'auto', a multiple of it as '0.1 auto', 'paper' or a number > 0, got {scale!r}."
         )

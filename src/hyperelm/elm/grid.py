@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm import algebras
+from hyperelm._validation import check_whole
 from hyperelm.algebra import Algebra
 from hyperelm.elm.drawing import check_weight_scale
 from hyperelm.solvers.choice import check_ridge
@@ -84,9 +85,3 @@ def _listed(value: Any, name: str) -> list[Any]:
     if not isinstance(values, list) or not values:
         raise ValueError(f"`{name}` must be 'auto', a value or a list of at least one, got {value!r}.")
     return values
-
-
-def check_whole(value: Any, name: str) -> None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not (whole and value >= 1):
-        raise ValueError(f"`{name}` must be a whole number >= 1, got {value!r}.")

@@ -117,7 +117,7 @@ class FirstLook:
     def add(self, summary: Seen, block: Block, team: Team) -> Seen:
         seen = Seen()
         if self.norms:
-            w = np.ones(len(block)) if block.weight is None else block.weight
+            w = block.weights
             seen.weight, seen.length = float(w.sum()), weighted_length(block.X, w)
         if self.labels:
             labels = block.T
@@ -226,7 +226,7 @@ class LeftOut:
         dtype, output = self.spectra[0].state.dtype, self.training.output
         H, _ = self.training.layer(self.training.input.pack(block.X, dtype), team)
         t = output.pack(block.T, dtype)
-        w = np.ones(len(block)) if block.weight is None else block.weight
+        w = block.weights
         for total, spectrum, ridges, unknowns in zip(summary, self.spectra, self.paths, self.kept):
             e = left_out_residuals(spectrum, ridges, H[:, unknowns], t, np.minimum(w, 1))
             e = e.reshape(len(w), len(ridges), -1)[:, :, output.places].astype(np.float64, copy=False)

@@ -7,6 +7,7 @@ The matrices live where the weights do, and so do the rows that are predicted fr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,9 @@ class Prediction:
             for matrix in (encoder, encoder_bias, decoder, decoder_bias)
         )
 
+    def _row_blocks(self, X: Any) -> Iterator[slice]:
+        return row_blocks(X.shape[0], self.chunk_size or 4096)
+
     def _columns(self, X: Any) -> FloatArray:
         """Rows as the layers take them, (n, columns)."""
         rows = as_precision(X, numpy_dtype(self._encoder))
@@ -80,7 +84,7 @@ class Prediction:
     def _outputs(self, X: Any) -> FloatArray:
         """The network's output for raw rows, (n, columns), block by block."""
         Y: FloatArray = zeros((X.shape[0], self._output.columns), self._encoder)
-        for rows in row_blocks(X.shape[0], self.chunk_size or 4096):
+        for rows in self._row_blocks(X):
             x = row_block(X, rows)
             H = self._codes(x)
             Y[rows, ...] = self._decode(concatenated([H, self._columns(x)], axis=1) if self._linked else H)

@@ -84,7 +84,7 @@ class Moments:
             one[..., 0] = 1
             x = concatenated([x, one], axis=1)
         summary.gram.update(x, zeros((len(block), 0, self.algebra.dim), x), block.weight, team=team)
-        w = np.ones(len(block)) if block.weight is None else block.weight
+        w = block.weights
         columns = as_real(block.X, "X") if is_elsewhere(x) else np.asarray(block.X, dtype=np.float64)
         sums = beside(w, columns) @ namespace(X=x).reshape(columns, (len(block), self.input.columns))
         summary.columns += to_numpy(sums)

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from hyperelm._arrays import is_elsewhere, moved, namespace
 from hyperelm._validation import FloatArray
 from hyperelm.elm.base import BaseELM
-from hyperelm.elm.dispatch import real
+from hyperelm.elm.dispatch import precision, real
 from hyperelm.elm.passes import check_range
 from hyperelm.elm.rows import Array, Stored, is_stored
 
@@ -163,7 +163,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
             y = Stored(y, "y", before=before or 0)
         else:
             y = moved(checked_target(self, y), X)
-            check_range(y, self._dtype(X))
+            check_range(y, precision(X))
         self._check_components(y, "y")
         return y
 

@@ -137,6 +137,11 @@ class Block:
         return None if self._rows.weight is None else self._rows.weight[self._at]
 
     @property
+    def weights(self) -> NDArray[Any]:
+        """For how many samples each row stands."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
     def targets_are_inputs(self) -> bool:
         return self._rows.T is self._rows.X
 
@@ -180,6 +185,11 @@ class Source(Protocol):
 
     def fold(self, work: Pass[S], finish: Callable[[S], R]) -> R:
         """Add all rows to the summary of a pass, and do something with it."""
+
+
+def itself(summary: S) -> S:
+    """What to do with a summary that is wanted as it is."""
+    return summary
 
 
 def add_all(work: Pass[S], summary: S, rows: Rows, crew: Team, advance: Callable[[int], None] | None = None) -> S:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hyperelm._arrays import is_elsewhere, to_numpy
 from hyperelm._validation import FloatArray
+from hyperelm.elm.dispatch import precision
 from hyperelm.elm.regressor import ELMRegressor
 from hyperelm.elm.rows import Rows, Stored
 
@@ -74,7 +75,7 @@ class TableRegressor(ELMRegressor):
             )
         table, targets = rows.X, rows.T.reshape(len(rows), -1)
         if reset:
-            dtype = self._dtype(table)
+            dtype = precision(table)
             self.input_offset_, self.input_scale_ = _standard(table, dtype)
             self.output_offset_, self.output_scale_ = _standard(targets, dtype)
             self.name_columns([str(n) for n in range(table.shape[1])], [str(n) for n in range(targets.shape[1])])

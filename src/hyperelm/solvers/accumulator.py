@@ -1,9 +1,9 @@
 """What all accumulators share: rows are checked before anything changes, weighted, counted, and merged.
 
 An accumulator summarises the rows (H, T) of a least-squares problem HX ≈ T in a state whose size does not depend
-on their number. `update` takes in a row block, `merge` what another accumulator has seen; rows may arrive in any
-order and grouping. Rows of another array library are summed up where they live, and only the sums come to NumPy, when
-they are merged, solved or stored.
+on their number (`AllRows`, the reference, keeps them). `update` takes in a row block, `merge` what another accumulator
+has seen; rows may arrive in any order and grouping. Rows of another array library are summed up where they live, and
+only the sums come to NumPy, when they are merged, solved or stored.
 """
 
 from __future__ import annotations
@@ -107,6 +107,10 @@ class Accumulator(ABC):
         self.weight += other.weight
         self.square += other.square
         self.square_H += other.square_H
+
+    def _count_as(self, other: Accumulator) -> None:
+        """Stand for the rows that `other` has seen."""
+        self.rows, self.weight, self.square, self.square_H = other.rows, other.weight, other.square, other.square_H
 
     @property
     def is_safe(self) -> bool:

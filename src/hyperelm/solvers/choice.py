@@ -10,7 +10,6 @@ small.
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hyperelm._arrays import as_precision, beside, detached, is_elsewhere, namespace, numpy_dtype
-from hyperelm._validation import FloatArray, as_hypercomplex
+from hyperelm._validation import FloatArray, as_hypercomplex, check_choice, is_number
 from hyperelm.algebra import Algebra
 from hyperelm.products import matmul, norm
 from hyperelm.solvers.accumulator import Accumulator, check_finite
@@ -175,9 +174,8 @@ def lstsq(
     """
     A, B = _checked_system(A, B, algebra)
     check_ridge(ridge)
-    if method not in METHODS:
-        raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
-    if rtol is not None and not (isinstance(rtol, (int, float, np.integer, np.floating)) and 0 <= rtol < 1):
+    check_choice(method, METHODS, "method")
+    if rtol is not None and not (is_number(rtol) and 0 <= rtol < 1):
         raise ValueError(f"`rtol` must be a number in [0, 1), got {rtol!r}.")
     kinds = KINDS[method]
     for kind in kinds:
@@ -189,10 +187,8 @@ def lstsq(
 
 
 def check_ridge(ridge: Any) -> None:
-    number = isinstance(ridge, (int, float, np.integer, np.floating)) and not isinstance(ridge, bool)
     known = isinstance(ridge, str) and ridge == "gcv"
-    # An int is compared as it is: it may be too large for a float.
-    if not known and not (number and 0 <= (ridge if isinstance(ridge, int) else float(ridge)) <= sys.float_info.max):
+    if not known and not (is_number(ridge) and ridge >= 0):
         raise ValueError(f"`ridge` must be a finite number >= 0 or 'gcv', got {ridge!r}.")
 
 

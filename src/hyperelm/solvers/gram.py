@@ -173,7 +173,7 @@ class Gram(Accumulator):
         part = Gram(self.algebra, len(rows), self.targets, self.dtype)
         part._forms = self._summed_squares()[:, rows[:, None], rows]
         part._coordinates = self._summed_crosses()[:, rows]
-        part.rows, part.weight, part.square, part.square_H = self.rows, self.weight, self.square, self.square_H
+        part._count_as(self)
         return part
 
     def problems(self) -> list[NormalEquations]:

@@ -215,7 +215,8 @@ class NormalEquations:
 
 @dataclass(frozen=True)
 class Triangular:
-    """R (K, K) and Qᴴt (K, R); `rows` of A have no more singular values than that."""
+    """R (r, K) and Qᴴt (r, R) of A = QR, triangular from `qr`, A and t themselves from `svd`, or what a projection
+    leaves of either; `rows` of A have no more singular values than that."""
 
     R: Array
     qt: Array

@@ -22,7 +22,6 @@ from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.products import block_basis, block_matrix, gather, planes
 from hyperelm.solvers.accumulator import Accumulator
-from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.problem import Array, Triangular
 from hyperelm.solvers.sums import Planes, square_elsewhere
 from hyperelm.solvers.team import Team
@@ -60,15 +59,15 @@ class QR(Accumulator):
         ]
 
     @classmethod
-    def following(cls, gram: Gram) -> QR:
+    def following(cls, gram: Accumulator) -> QR:
         """Go on from normal equations: as rows whose AᴴA and Aᴴt these are."""
         state = cls(gram.algebra, gram.unknowns, gram.targets, gram.dtype)
         explained = 0.0
         for n, problem in enumerate(gram.problems()):
-            spectrum = problem.spectral()
-            state._fold(n, spectrum.sigma[:, None] * spectrum.V.conj().T, spectrum.z)
-            explained += float(spectrum.energies().sum())
-        state.rows, state.weight, state.square, state.square_H = gram.rows, gram.weight, gram.square, gram.square_H
+            part = problem.spectral()
+            state._fold(n, part.sigma[:, None] * part.V.conj().T, part.z)
+            explained += float(part.energies().sum())
+        state._count_as(gram)
         state.tail = max(gram.square - explained, 0.0)
         return state
 
@@ -131,7 +130,7 @@ class QR(Accumulator):
         for n, problem in enumerate(self.problems()):
             part._fold(n, problem.R[:, self.unknowns_of(rows, problem)], problem.qt)
         part.tail += self.tail
-        part.rows, part.weight, part.square, part.square_H = self.rows, self.weight, self.square, self.square_H
+        part._count_as(self)
         return part
 
     def problems(self) -> Sequence[Triangular]:

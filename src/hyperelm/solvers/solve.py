@@ -70,17 +70,14 @@ def _by_cholesky(
 ) -> Solution | None:
     """From AᴴA + λ = RᴴR, or None where rounding has left too little of AᴴA for that."""
     xs, factors = [], []
-    for problem, reduced in zip(problems, project_out(state, problems, free if ridge != 0 else ())):
+    for reduced in project_out(state, problems, free if ridge != 0 else ()):
         factor = reduced.problem.cholesky(ridge)
         if factor is None:
             return None
         xs.append(reduced.restore(factor.solution(reduced.problem.cross)))
-        factors.append(factor if ridge == 0 else problem.cholesky(0.0))
-    known = _from_extremes(state, problems, factors)
-    if known is None and ridge == 0:
-        return None
-    rank, condition, largest = known or _from_values(state, problems, [p.singular_values() for p in problems], None)
-    return Solution(state.numbers(xs), rank, condition, largest, ridge)
+        factors.append(factor)
+    known = _from_extremes(state, problems, factors) if ridge == 0 else _rank_and_condition(state, problems, None)
+    return None if known is None else Solution(state.numbers(xs), *known, ridge)
 
 
 def _by_spectrum(
