@@ -308,8 +308,8 @@ def _slices(arrays: list[NDArray[np.float64]]) -> tuple[slice, ...]:
 def planes(x: FloatArray, basis: NDArray[np.float64], out: FloatArray | None = None) -> FloatArray:
     """The linear functionals in the columns of `basis` of every number, (..., d) -> (p, ...), in one pass.
 
-    x may have its components on the last axis in memory, too, or planar: on the first. Where the planes are the
-    components and lie as a matrix product wants them, the result is a view of x; else it is in `out`, if given.
+    x may have its components on the last axis in memory, too, or planar: on the first. The result is in `out`, if that
+    is given, or else a view of x where the planes are the components and lie as a matrix product wants them.
     """
     dim, p = basis.shape
     xp = namespace(x=x)
@@ -317,7 +317,7 @@ def planes(x: FloatArray, basis: NDArray[np.float64], out: FloatArray | None = N
         image = xp.reshape(xp.moveaxis(x, -1, 0), (dim, math.prod(x.shape[:-1])))
         image = image if is_identity(basis) else beside(basis.T, x) @ image
         return xp.reshape(image, (p, *x.shape[:-1]))
-    if is_identity(basis) and x.strides[-2] == x.itemsize:
+    if out is None and is_identity(basis) and x.strides[-2] == x.itemsize:
         return np.moveaxis(x, -1, 0)
     used = np.flatnonzero(basis.any(axis=1))
     kept = slice(used[0], used[-1] + 1) if len(used) else slice(0, 1)  # without a real part that is known to be zero

@@ -67,6 +67,15 @@ def test_large_layers_by_scheme(name, supports, library):
         )
 
 
+@pytest.mark.parametrize(("D", "L"), [(50_000, 1), (1, 50_000)])
+@pytest.mark.parametrize("name", ["real", "klein4"])
+def test_large_layers_of_one_neuron_or_input(name, D, L):
+    algebra = algebras.get(name)
+    W, x = 0.01 * numbers((D + 1, L, algebra.dim), 1), numbers((3, D, algebra.dim))
+    layer = layer_of(W, algebra, bias=True, direct_link=False)
+    assert_allclose(layer(x, Team())[0], plain(x, W, algebra, bias=True, direct_link=False), atol=1e-11)
+
+
 def test_threads_and_memory_change_nothing_but_rounding():
     algebra = algebras.get("quaternions")
     W, x = 0.02 * numbers((1001, 60, 4), 1), numbers((130, 1000, 4))
