@@ -687,6 +687,18 @@ def test_direct_links_beyond_single_precision():
         ELMRegressor(ridge=1e30, solver="gram", **options).fit(np.float32(1e20) * x, y)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("solver", ["auto", "gram", "qr", "svd"])
+@pytest.mark.parametrize("name", ["real", "complex", "tessarines", "quaternions", "R[+1,-1]"])
+def test_constant_rows_have_the_mean_of_the_targets(name, solver, dtype):
+    for seed in range(5):
+        y = (numbers(300, seed) + 3).astype(dtype)
+        x = np.full((300, 2), 1.5, dtype)
+        model = ELMRegressor(name, 10, solver=solver, random_state=seed).fit(x, y)
+        assert_allclose(model.predict(x[:1] + dtype(0.1)), y.mean(), rtol=1e3 * np.finfo(dtype).eps)
+        assert np.abs(model.output_weights_).max() < 10
+
+
 @pytest.mark.parametrize("ridge", [0, "gcv", 1e-6])
 @pytest.mark.parametrize("late", [1e3, 1e5, 1e7])
 def test_rows_that_come_later_may_need_another_solver(ridge, late):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hyperelm import algebras, linalg
-from hyperelm.solvers import QR, Gram, leave_one_out, solve
+from hyperelm.solvers import QR, AllRows, Gram, leave_one_out, solve
 
 kinds = pytest.mark.parametrize("kind", [Gram, QR])
 
@@ -100,6 +100,52 @@ def test_a_row_that_alone_decides_an_unknown_has_no_residual(name, kind, free, d
     assert np.all(np.isnan(residuals[7]))
     others, expected = np.arange(12) != 7, refitted(H, T, algebra, 0.0, np.ones(12), free)
     np.testing.assert_allclose(residuals[others], expected[others], atol=1e7 * np.finfo(dtype).eps)
+
+
+@kinds
+@pytest.mark.parametrize("name", ["real", "klein4", "quaternions"])
+@pytest.mark.parametrize("size", [20, 100])
+def test_as_many_unknowns_as_rows_leave_no_residual(name, kind, size):
+    """Whatever the condition lets rounding leave of it."""
+    algebra = algebras.get(name)
+    H, T = rows_of(algebra, (size, size, 1))
+    residuals, solution = residuals_of(kind, np.tanh(H), T, algebra)
+    assert solution.rank == size * algebra.dim
+    assert np.isnan(residuals).all()
+
+
+@kinds
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_constant_columns(algebra, kind, ridge):
+    """Beside the free one they say nothing: what is left of them is rounding."""
+    for seed in range(5):
+        H, T = rows_of(algebra, (11, 2, 1), seed)
+        H[:, 0], H[:, 1] = H[0, 0], np.eye(algebra.dim)[0]
+        if linalg.lstsq(H[:1, 1:], T[:1], algebra).rank < algebra.dim:
+            continue  # 1 does not explain everything constant
+        residuals, _ = residuals_of(kind, H, T, algebra, ridge, free=(1,))
+        np.testing.assert_allclose(residuals, (T.sum(axis=0) - T) / 10 - T, atol=1e-12)
+
+
+@kinds
+@pytest.mark.parametrize("name", ["klein4", "R[-1,+1]", "octonions"])
+def test_whole_numbers_and_lists(name, kind):
+    algebra = algebras.get(name)
+    rng = np.random.default_rng(0)
+    H, T = rng.integers(-5, 6, (30, 3, algebra.dim)), rng.integers(-5, 6, (30, 2, algebra.dim))
+    state = kind(algebra, 3, 2)
+    state.update(H, T)
+    solution = solve(state, 0.5)
+    expected = leave_one_out(state, solution, H.astype(float), T.astype(float))
+    np.testing.assert_array_equal(leave_one_out(state, solution, H, T), expected)
+    np.testing.assert_array_equal(leave_one_out(state, solution, H.tolist(), T.tolist()), expected)
+
+
+def test_what_keeps_all_rows_is_refused():
+    state = AllRows(algebras.get("klein4"), 3, 2)
+    state.update(np.ones((5, 3, 4)), np.ones((5, 2, 4)))
+    with pytest.raises(ValueError, match="`state` must be a Gram or a QR, got"):
+        leave_one_out(state, solve(state, 1.0), np.ones((5, 3, 4)), np.ones((5, 2, 4)))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -26,6 +26,7 @@ from hyperelm.elm.drawing import Given
 from hyperelm.elm.layout import Layout
 from hyperelm.products import block_basis, block_matrix, from_planes, planes, right_operator
 from hyperelm.solvers import Gram
+from hyperelm.solvers.spectrum import project_out
 from hyperelm.solvers.sums import chunk_rows
 from hyperelm.solvers.team import Team
 
@@ -116,10 +117,8 @@ def principal_components(state: Gram, components: int, free: list[int], rng: np.
         )
     D = state.unknowns - len(free)
     start = planes(rng.standard_normal((D, components, algebra.dim)).astype(state.dtype), basis.entries)
-    for block, at, problem in zip(basis.blocks, basis.entry_slices, state.problems()):
-        if free:
-            problem = problem.without(state.unknowns_of(np.asarray(free), problem)).problem
-        W = _leading(problem.gram, block_matrix(start[at], block))
+    for block, at, reduced in zip(basis.blocks, basis.entry_slices, project_out(state, state.problems(), free)):
+        W = _leading(reduced.problem.gram, block_matrix(start[at], block))
         _put_entries(W, start[at], block)
     return from_planes(start, np.asarray(np.linalg.pinv(basis.entries).T, dtype=np.float64))
 

@@ -15,10 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._validation import FloatArray
+from hyperelm._arrays import to_numpy
+from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.products import block_basis, block_matrix, from_planes, gather, planes, put_coordinates
 from hyperelm.solvers.accumulator import Accumulator, check_weight
+from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.problem import Array
+from hyperelm.solvers.qr import QR
 from hyperelm.solvers.solve import Solution
 from hyperelm.solvers.spectrum import Spectrum, default_rtol
 
@@ -37,8 +40,15 @@ def leave_one_out(
     `solution` and `free` are what `solve` gave and was given. The hidden layer H, (m, L, d), and the targets T,
     (m, N, d), may be any of the rows, with their weights; a row of leverage 1 has no such residual and gives NaN.
     """
+    if not isinstance(state, (Gram, QR)):
+        raise ValueError(f"`state` must be a Gram or a QR, got {state!r}.")
+    H, T = (
+        as_hypercomplex(to_numpy(rows), state.algebra, name, axes=2).astype(state.dtype, copy=False)
+        for name, rows in (("H", H), ("T", T))
+    )
     ridges = np.array([solution.ridge])
-    return left_out_residuals(Spectrum(state, free), ridges, H, T, sample_weight)[:, 0]
+    spectrum = Spectrum(state, free if solution.ridge != 0 else ())  # without a ridge, all unknowns are free
+    return left_out_residuals(spectrum, ridges, H, T, sample_weight)[:, 0]
 
 
 def left_out_residuals(
@@ -63,19 +73,21 @@ def left_out_residuals(
         at = basis.coordinate_slices[n]
         A = block_matrix(entries[basis.entry_slices[n]], block)
         t = gather(coordinates[at], block).reshape(block.size, len(H), block.copies, state.targets)
-        e, leverage = _residuals(A, t, spectrum, n, ridges)
+        e, leverage, rounding = _residuals(A, t, spectrum, n, ridges)
         if weight is not None:
             leverage *= weight
-        left_out = _solve_rows(np.eye(block.size)[:, :, None, None] - leverage, e)
+        left_out = _solve_rows(np.eye(block.size)[:, :, None, None] - leverage, e, rounding)
         # (n, ridges, copies, N, m) -> (n m, copies ridges N)
         left_out = left_out.transpose(0, 4, 2, 1, 3).reshape(block.size * len(H), -1)
         put_coordinates(left_out, residuals[at], block)
     return from_planes(residuals, basis.coordinates).reshape(shape)
 
 
-def _residuals(A: Array, t: Array, spectrum: Spectrum, number: int, ridges: NDArray[np.float64]) -> tuple[Array, Array]:
+def _residuals(
+    A: Array, t: Array, spectrum: Spectrum, number: int, ridges: NDArray[np.float64]
+) -> tuple[Array, Array, Array]:
     """Of the rows A, (n m, K), and their targets t, (n, m, copies, N), of the block with this number: the residuals
-    (n, ridges, copies, N, m) and the leverage blocks (n, n, ridges, m)."""
+    (n, ridges, copies, N, m), the leverage blocks (n, n, ridges, m), and the rounding of these, (ridges, 1)."""
     n, m, copies, N = t.shape
     part, dtype = spectrum.parts[number], A.real.dtype
     rows, rest, free = spectrum.reduced[number].project(A, t.reshape(n * m, copies * N))
@@ -97,18 +109,22 @@ def _residuals(A: Array, t: Array, spectrum: Spectrum, number: int, ridges: NDAr
             ends = np.einsum("mk,mk->m", free[p], free[q].conj())
             leverage[p, q] = inverse @ (P[p] * P[q].conj()).T + ends
             leverage[q, p] = leverage[p, q].conj()
-    return e, leverage
+    # Seen was up to 0.6 eps κ² from normal equations and 4 eps κ from qr, κ with the ridge.
+    loss = below.max(axis=1, initial=0) / below.min(axis=1, initial=np.inf, where=seen)
+    loss = loss if isinstance(spectrum.state, Gram) else np.sqrt(loss)
+    return e, leverage, np.minimum((100 + 10 * loss[:, None]) * np.finfo(dtype).eps, 0.01)
 
 
-def _solve_rows(matrices: Array, e: Array) -> Array:
-    """Solve the small system of every row, (n, n, ridges, m) and (n, ridges, copies, N, m); NaN where it is singular.
+def _solve_rows(matrices: Array, e: Array, rounding: Array) -> Array:
+    """Solve the small system of every row, (n, n, ridges, m) and (n, ridges, copies, N, m); NaN where it is singular
+    up to this rounding.
 
     By elimination on all rows at once. The matrices are Hermitian and have no negative eigenvalues: no pivoting.
     """
     n = len(matrices)
     singular = np.zeros(matrices.shape[2:], dtype=bool)
     for p in range(n):
-        bad = matrices[p, p].real <= 100 * np.finfo(e.dtype).eps
+        bad = matrices[p, p].real <= rounding
         singular |= bad
         matrices[p, p][bad] = 1
         for q in range(p + 1, n):

@@ -28,7 +28,11 @@ Array = NDArray[Any]
 
 
 class Problem(Protocol):
-    """What `solve` asks of a summary; `multiplicity` counts how often its singular values are those of Φ_L."""
+    """What `solve` asks of a summary; `multiplicity` counts how often its singular values are those of Φ_L.
+
+    `without` projects out the free unknowns; of the other columns, what is shorter than `rtol` times what it was counts
+    as zero, and so does what rounding explains.
+    """
 
     @property
     def multiplicity(self) -> int: ...
@@ -38,7 +42,7 @@ class Problem(Protocol):
     def floor(self) -> float: ...
     def singular_values(self) -> NDArray[np.float64]: ...
     def spectral(self) -> Spectral: ...
-    def without(self, free: NDArray[np.intp]) -> Reduced: ...
+    def without(self, free: NDArray[np.intp], rtol: float) -> Reduced: ...
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ class NormalEquations:
         z[seen] = (vectors[:, seen].conj().T @ self.cross) / sigma[seen, None]
         return Spectral(np.where(seen, sigma, 0), vectors, z, self.multiplicity)
 
-    def without(self, free: NDArray[np.intp]) -> Reduced:
+    def without(self, free: NDArray[np.intp], rtol: float) -> Reduced:
         """The Schur complement on the penalised unknowns."""
         kept = np.setdiff1d(np.arange(self.size), free)
         root = self._inverse_root(free)
@@ -166,7 +170,9 @@ class NormalEquations:
         gram = self.gram[np.ix_(kept, kept)]
         before = gram.diagonal().real.copy()
         gram -= coupling.conj().T @ weights
-        gone = _clear_vanished(gram, gram.diagonal().real, before)
+        # In sums of squares up to 850 eps of columns that vanish were seen, for any number of rows.
+        rounding = float(max(2000, len(gram)) * np.finfo(before.dtype).eps)
+        gone = _clear_vanished(gram, gram.diagonal().real, before, rounding)
         gram[gone] = 0
         cross = self.cross[kept]
         cross -= weights.conj().T @ cross_free
@@ -246,12 +252,14 @@ class Triangular:
         beyond = float(_squares(self.qt - u @ z).sum()) if len(u) > len(z) else 0.0
         return Spectral(self._of_rows(sigma), vh.conj().T, z, self.multiplicity, beyond)
 
-    def without(self, free: NDArray[np.intp]) -> Reduced:
+    def without(self, free: NDArray[np.intp], rtol: float) -> Reduced:
         """The rows beyond the span of the free unknowns' columns, by a pivoted QR of these."""
         kept = np.setdiff1d(np.arange(self.size), free)
         rank, r, rotated, qt = _rotated(self.R[:, free], self.R[:, kept], self.qt)
         rest = rotated[rank:]
-        _clear_vanished(rest, _lengths(rest), _lengths(rotated))
+        # A sequential QR was seen to leave up to 14 √rows eps of columns that vanish.
+        rounding = max(rtol, float(32 * np.sqrt(self.rows) * np.finfo(self.R.dtype).eps))
+        _clear_vanished(rest, _lengths(rest), _lengths(rotated), rounding)
         root = np.linalg.pinv(r) if rank else r.T
         explained = float(_squares(qt[:rank]).sum())
         problem = Triangular(rest, qt[rank:], self.multiplicity, self.rows)
@@ -287,9 +295,9 @@ def _rotated(free: Array, kept: Array, t: Array) -> tuple[int, Array, Array, Arr
     return rank, r, both[:, : kept.shape[1]], both[:, kept.shape[1] :]
 
 
-def _clear_vanished(matrix: Array, now: Array, before: Array) -> NDArray[np.bool_]:
+def _clear_vanished(matrix: Array, now: Array, before: Array, rounding: float) -> NDArray[np.bool_]:
     """Zero the columns of which a projection has left nothing but rounding, and say which they are."""
-    gone = np.asarray(now <= len(matrix) * np.finfo(before.dtype).eps * before)
+    gone = np.asarray(now <= rounding * before)
     matrix[:, gone] = 0
     return gone
 

@@ -134,8 +134,8 @@ def project_out(state: Accumulator, problems: Sequence[Problem], free: Sequence[
     """The problems without some rows of X."""
     if len(free) == 0:
         return [Reduced.unchanged(problem) for problem in problems]
-    rows = np.asarray(free, dtype=np.intp)
-    return [problem.without(state.unknowns_of(rows, problem)) for problem in problems]
+    rows, rtol = np.asarray(free, dtype=np.intp), default_rtol(state)
+    return [problem.without(state.unknowns_of(rows, problem), rtol) for problem in problems]
 
 
 def default_rtol(state: Accumulator) -> float:

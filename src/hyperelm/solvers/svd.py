@@ -47,7 +47,7 @@ class AllRows(Accumulator):
     method = "svd"
     tail = 0.0  # the problem has all rows
 
-    def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any) -> None:
+    def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
         d = algebra.dim
         self._parts: list[tuple[Array, Array]] = [(np.zeros((0, d * unknowns), dtype), np.zeros((0, targets), dtype))]
