@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hyperelm import linalg
+from hyperelm import Algebra, linalg
 from hyperelm.solvers import QR, Gram, solve
 from hyperelm.solvers.loo import left_out_residuals
 from hyperelm.solvers.spectrum import Spectrum
@@ -43,6 +43,23 @@ def test_gcv_of_every_ridge(algebra, kind, free):
         S = hat_matrix(P, ridge, free, algebra.dim)
         expected = n * np.linalg.norm(t - S @ t) ** 2 / (n - np.trace(S)) ** 2
         assert score == pytest.approx(expected, rel=1e-8)
+
+
+@kinds
+def test_gcv_where_the_bias_does_not_have_full_rank(kind):
+    """With x·1 for some x a zero divisor, the free unknowns take fewer degrees of freedom than they are."""
+    table = np.zeros((2, 2, 2))
+    table[0, 0, 0] = table[1, 0, 1] = table[1, 1, 0] = 1
+    algebra = Algebra(table)
+    H, T = rows_of(algebra, 12, 6, 1)
+    H[:, -1] = [1, 0]
+    P, t = linalg.left_matrix(H, algebra), linalg.to_real(T)
+    ridge = 0.3
+    D = np.sqrt(ridge) * np.eye(12)
+    D[10:] = 0
+    S = P @ np.linalg.pinv(np.vstack([P, D]))[:, :24]
+    expected = 24 * np.linalg.norm(t - S @ t) ** 2 / (24 - np.trace(S)) ** 2
+    assert Spectrum(accumulated(kind, algebra, H, T), [5]).gcv(np.array([ridge]))[0] == pytest.approx(expected)
 
 
 @kinds

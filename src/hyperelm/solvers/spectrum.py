@@ -62,13 +62,12 @@ class Spectrum:
 
     def gcv(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of ridges; infinite where as many unknowns as rows are left."""
-        dim = self.state.algebra.dim
-        rows = dim * self.state.weight
-        # n - tr S, the free unknowns included in dL; sums of λ/(σ²+λ) keep their digits where tr S is close to n, if
-        # those that are 1 since σ is zero are counted apart.
+        rows = self.state.algebra.dim * self.state.weight
         seen = [part.sigma > default_rtol(self.state) * self.largest for part in self.parts]
-        ones = sum(part.multiplicity * (len(part.V) - int(kept.sum())) for part, kept in zip(self.parts, seen))
-        left = np.full(len(ridges), float(rows - dim * self.state.unknowns + ones))
+        ranks = [reduced.root.shape[1] + int(kept.sum()) for reduced, kept in zip(self.reduced, seen)]
+        # n - tr S = (n - rank) + Σ λ/(σ²+λ) over the singular values that are not zero: in this order the digits are
+        # kept where tr S is close to n.
+        left = np.full(len(ridges), rows - sum(part.multiplicity * rank for part, rank in zip(self.parts, ranks)))
         for part, kept in zip(self.parts, seen):
             left += part.multiplicity * part.shrinkage(ridges)[:, kept].sum(axis=1)
         scores = rows * self._residuals(ridges)
