@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hyperelm import algebras, linalg
+from hyperelm import ELMRegressor, algebras, linalg
 from hyperelm.solvers import QR, Gram, Solution, choice
 from hyperelm.solvers.choice import as_long_as_safe, effective_condition, trusted
 
@@ -264,3 +264,28 @@ def test_ridges_beyond_the_numbers():
             linalg.lstsq(A, B, H, ridge=ridge)
     for method in ("gram", "qr", "svd", "auto"):
         assert np.abs(linalg.lstsq(A, B, H, ridge=1e39, method=method).x).max() < 1e-35
+
+
+@pytest.mark.parametrize("rtol", [None, 1e-12])
+@pytest.mark.parametrize("method", ["auto", "gram", "qr", "svd"])
+def test_directions_that_normal_equations_do_not_show_count_beside_a_ridge(method, rtol):
+    rng = np.random.default_rng(0)
+    U, V = np.linalg.qr(rng.standard_normal((50, 6)))[0], np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    sigma, ridge = np.array([1, 0.9, 0.8, 0.7, 0.6, 1e-8]), 1e-7
+    A = (U * sigma @ V.T)[:, :, None]
+    for t in (U[:, 5], U.sum(axis=1)):
+        expected = V @ (sigma / (sigma**2 + ridge) * (U.T @ t))
+        result = linalg.lstsq(A, t[:, None, None], algebras.get("real"), ridge=ridge, method=method, rtol=rtol)
+        assert np.linalg.norm(result.x.ravel() - expected) < 1e-8 * np.linalg.norm(expected)
+
+
+def test_a_path_that_ends_too_early_is_gone_on_with():
+    """The best ridge lies below what normal equations show, and the best of those above is a constant model."""
+    x = np.linspace(-1, 1, 300)[:, None]
+    y = np.sin(40 * x[:, 0])
+    found, expected = (
+        ELMRegressor("complex", 40, weight_scale="3 auto", solver=solver, random_state=0).fit(x, y)
+        for solver in ("auto", "qr")
+    )
+    assert found.solver_ == "qr"
+    assert found.ridge_ == expected.ridge_ < 1e-9

@@ -155,7 +155,7 @@ class Path:
 
     @property
     def ridges(self):
-        (path,) = self.seen
+        path, *_ = self.seen
         return path
 
 

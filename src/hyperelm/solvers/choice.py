@@ -79,7 +79,7 @@ class LstsqResult:
 def trusted(solution: Solution, dtype: np.dtype[Any]) -> bool:
     """Whether an answer from normal equations is as good as "auto" promises."""
     limit = LARGEST_CONDITION[np.dtype(dtype).name]
-    return solution.seen and effective_condition(solution) <= limit
+    return solution.seen and not solution.cut_off and effective_condition(solution) <= limit
 
 
 def answer(

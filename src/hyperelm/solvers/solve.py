@@ -6,7 +6,7 @@ Normal equations with a fixed ridge need a Cholesky decomposition only; all else
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class Solution:
     largest : the largest singular value of Φ_L(A)
     ridge : the penalty that was used
     seen : whether the summary shows the residual by which the ridge was chosen
+    cut_off : whether smaller ridges than it shows may have been a better choice
     """
 
     x: FloatArray
@@ -34,6 +35,7 @@ class Solution:
     largest: float
     ridge: float
     seen: bool = True
+    cut_off: bool = False
 
 
 def solve(
@@ -52,11 +54,30 @@ def solve(
 
 def _solve(state: Accumulator, ridge: float | str, free: Sequence[int], rtol: float | None) -> Solution:
     problems = state.problems()
-    if ridge != "gcv" and rtol is None and (normal := _normal_equations(problems)):
-        solution = _by_cholesky(state, normal, float(ridge), free)
+    if ridge != "gcv":
+        return _with_ridge(state, problems, float(ridge), free, rtol)
+    spectrum = Spectrum(state, free, problems)
+    penalty = spectrum.best_by_gcv()
+    solution = _with_ridge(state, problems, penalty, free, rtol, spectrum)
+    return replace(solution, seen=spectrum.sees_residual(penalty), cut_off=spectrum.is_cut_off())
+
+
+def _with_ridge(
+    state: Accumulator,
+    problems: Sequence[Problem],
+    ridge: float,
+    free: Sequence[int],
+    rtol: float | None,
+    spectrum: Spectrum | None = None,
+) -> Solution:
+    # The singular values that normal equations do not show matter beside a ridge, but to a Cholesky decomposition they
+    # are there. A cut among those that are shown it cannot make.
+    uncut = rtol is None or (ridge > 0 and rtol <= np.sqrt(np.finfo(state.dtype).eps))
+    if uncut and (normal := _normal_equations(problems)) and (spectrum is None or ridge > 0):
+        solution = _by_cholesky(state, normal, ridge, free, rtol)
         if solution is not None:
             return solution
-    return _by_spectrum(state, problems, ridge, free, rtol)
+    return _by_spectrum(spectrum or Spectrum(state, free if ridge > 0 else (), problems), problems, ridge, free, rtol)
 
 
 def _normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
@@ -66,39 +87,30 @@ def _normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
 
 
 def _by_cholesky(
-    state: Accumulator, problems: Sequence[NormalEquations], ridge: float, free: Sequence[int]
+    state: Accumulator, problems: Sequence[NormalEquations], ridge: float, free: Sequence[int], rtol: float | None
 ) -> Solution | None:
     """From AᴴA + λ = RᴴR, or None where rounding has left too little of AᴴA for that."""
     xs, factors = [], []
-    for reduced in project_out(state, problems, free if ridge != 0 else ()):
+    for reduced in project_out(state, problems, free if ridge > 0 else ()):
         factor = reduced.problem.cholesky(ridge)
         if factor is None:
             return None
         xs.append(reduced.restore(factor.solution(reduced.problem.cross)))
         factors.append(factor)
-    known = _from_extremes(state, problems, factors) if ridge == 0 else _rank_and_condition(state, problems, None)
+    known = _rank_and_condition(state, problems, rtol) if ridge > 0 else _from_extremes(state, problems, factors)
     return None if known is None else Solution(state.numbers(xs), *known, ridge)
 
 
 def _by_spectrum(
-    state: Accumulator,
-    problems: Sequence[Problem],
-    ridge: float | str,
-    free: Sequence[int],
-    rtol: float | None,
+    spectrum: Spectrum, problems: Sequence[Problem], ridge: float, free: Sequence[int], rtol: float | None
 ) -> Solution:
     """From the singular value decomposition of every block."""
-    spectrum = Spectrum(state, free if ridge != 0 else (), problems)
-    penalty = spectrum.best_by_gcv() if ridge == "gcv" else float(ridge)
+    state = spectrum.state
     if len(free) == 0 or ridge == 0:
-        values = [part.sigma for part in spectrum.parts]
-        rank, condition, largest = _from_values(state, problems, values, rtol)
+        known = _from_values(state, problems, [part.sigma for part in spectrum.parts], rtol)
     else:
-        rank, condition, largest = _rank_and_condition(state, problems, rtol)
-    if rtol is None:
-        rtol = default_rtol(state)
-    seen = ridge != "gcv" or spectrum.sees_residual(penalty)
-    return Solution(spectrum.solution(penalty, rtol), rank, condition, largest, penalty, seen)
+        known = _rank_and_condition(state, problems, rtol)
+    return Solution(spectrum.solution(ridge, default_rtol(state) if rtol is None else rtol), *known, ridge)
 
 
 def _rank_and_condition(

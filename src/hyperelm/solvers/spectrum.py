@@ -83,6 +83,16 @@ class Spectrum:
         rounding = _ROUNDING * float(np.finfo(self.state.dtype).eps) * self.state.square
         return bool(self._residuals(np.array([ridge]))[0] >= rounding)
 
+    def is_cut_off(self) -> bool:
+        """Whether normal equations hide singular values, and the scores still fall at the smallest ridge they show."""
+        if self.state.tail is not None:
+            return False
+        lowest = self.floor * self.largest * self.largest
+        if not any((part.sigma**2 <= lowest).any() for part in self.parts):
+            return False
+        below, above = self.gcv(np.array([lowest, 10 * lowest]))
+        return bool(below < above)
+
     def _residuals(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """‖(1 - S_λ) φ(B)‖²."""
         tail = self.state.tail
