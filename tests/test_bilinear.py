@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hyperelm import algebras, linalg
+from hyperelm import Algebra, algebras, linalg
 from hyperelm.bilinear import Scheme, _scheme, is_worth_searching, reverse_scheme, scheme
 
 SIDES = [(False, False), (True, False), (False, True)]
@@ -199,3 +199,17 @@ def test_reverse_schemes_are_the_same_at_every_search(name):
     if first is not None:
         assert np.array_equal(first.left, second.left)
         assert np.array_equal(first.right, second.right)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_schemes_of_sparse_tables(seed):
+    """Many of these have no identity, zero divisors, or products that are all zero."""
+    rng = np.random.default_rng(seed)
+    dim = 2 + seed % 2
+    algebra = Algebra(rng.choice([0.0, 0.0, 0.0, 1.0, -1.0], size=(dim, dim, dim)) * (seed > 0))
+    for support in (tuple(range(dim)), tuple(range(1, dim)), (0,)):
+        forward, backward = scheme(algebra, support), reverse_scheme(algebra, support)
+        np.testing.assert_allclose(forward.table(), restricted(algebra, support, None), rtol=0, atol=1e-13)
+        if backward is not None:
+            assert np.array_equal(backward.out, forward.left)
+            np.testing.assert_allclose(backward.table(), restricted(algebra, None, support), rtol=0, atol=1e-13)

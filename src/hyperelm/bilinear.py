@@ -36,6 +36,7 @@ Term = tuple[int, int, int, float]
 _LARGEST_SEARCHED = 4  # dimension up to which a decomposition is searched for
 _ATTEMPTS = 8
 _SWEEPS = 600
+_VANISHED = 1e-9  # of entries of factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +164,8 @@ def reverse_scheme(algebra: Algebra, support: tuple[int, ...]) -> Scheme | None:
     forward, backward = scheme(algebra, support), scheme(algebra, None, support)
     if np.array_equal(forward.left, backward.out):
         return backward
-    if algebra.dim > _LARGEST_SEARCHED or any(p != s for p, _, s, _ in forward.terms):
+    decomposed = forward.terms == _diagonal(forward.left.shape[1])
+    if algebra.dim > _LARGEST_SEARCHED or not decomposed or not backward.terms:
         return None
     factors = _decomposed(_restricted(algebra, None, support), len(forward.terms), out=forward.left)
     return None if factors is None else Scheme(*factors, terms=forward.terms)
@@ -185,8 +187,13 @@ def _by_decomposition(table: NDArray[np.float64], *, fewer_than: int) -> list[Sc
         factors = _decomposed(table, rank)
         if factors is None:
             break
-        found.append(Scheme(*factors, terms=tuple((r, r, r, 1.0) for r in range(rank))))
+        found.append(Scheme(*factors, terms=_diagonal(rank)))
     return found
+
+
+def _diagonal(rank: int) -> tuple[Term, ...]:
+    """Plane by plane: the terms of a decomposition."""
+    return tuple((r, r, r, 1.0) for r in range(rank))
 
 
 def _decomposed(table: NDArray[np.float64], rank: int, out: Matrix | None = None) -> Factors | None:
@@ -220,6 +227,8 @@ def _alternating_least_squares(
             error = np.abs(factors[0] @ _joint(factors, 0).T - unfolded[0]).max() / np.abs(table).max()
             if error < 1e-9:
                 left, right, found = _polished(factors, table, sought)
+                if min(np.abs(factor).max(axis=0).min() for factor in (left, found)) < _VANISHED:
+                    return None  # a smaller rank does
                 return _normalised(left, right, found, out)
             if sweep > _SWEEPS // 3 and error > 1e-3:
                 break
@@ -253,7 +262,7 @@ def _normalised(left: Matrix, right: Matrix, out: Matrix, given: Matrix | None) 
     """The vectors of `left` and `out` of length 1 and positive at their start, so that equal planes look equal."""
 
     def sizes(factor: Matrix) -> Matrix:
-        start = np.argmax(np.abs(factor) > 1e-9, axis=0)
+        start = np.argmax(np.abs(factor) > _VANISHED, axis=0)
         return np.linalg.norm(factor, axis=0) * np.sign(factor[start, np.arange(factor.shape[1])])
 
     of_left, of_out = sizes(left), sizes(out) if given is None else np.ones(out.shape[1])

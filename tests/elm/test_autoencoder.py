@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 
-from hyperelm import ELMAutoencoder, ELMRegressor, algebras, linalg, pack
+from hyperelm import Algebra, ELMAutoencoder, ELMRegressor, algebras, linalg, pack
 
 FIXED = {"n_hidden": 3, "weight_scale": 0.3, "ridge": 0.1, "random_state": 0}
 
@@ -213,3 +213,25 @@ FITTED = ELMAutoencoder(**FIXED).fit(X)
 def test_messages(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [[[0, 1], [0, 0]], [[0, 1], [0, 0]]],
+        [[[1, 0], [-1, 1]], [[0, 0], [0, -1]]],
+        [[[0, 1], [1, -1]], [[0, 0], [0, 0]]],
+        [[[-1, 0], [0, 0]], [[1, 0], [0, 0]]],
+        np.zeros((2, 2, 2)),
+        [[[0, 0, 0], [0, 1, 0], [0, 0, 0]], [[-1, 1, 0], [0, 1, 0], [-1, 1, 0]], [[0, 0, -1], [0, 0, 0], [0, 0, -1]]],
+    ],
+)
+def test_wide_layers_of_tables_without_structure(table):
+    """Schemes are searched for, some blocks are zero, and the bias may explain less than its unknowns could."""
+    algebra = Algebra(np.array(table, dtype=float))
+    rows = np.random.default_rng(0).standard_normal((300, 224 * (algebra.dim - 1)))
+    found, expected = (
+        ELMAutoencoder(algebra, 224, packing="imaginary", ridge=1.0, solver=solver, random_state=0).fit(rows)
+        for solver in ("gram", "svd")
+    )
+    assert_allclose(found.output_weights_, expected.output_weights_, atol=1e-8)

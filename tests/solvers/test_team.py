@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -108,6 +110,19 @@ def test_blas_is_limited_inside_and_restored_after():
         with pytest.raises(KeyError), one_blas():
             raise KeyError
         assert blas_threads() == before
+
+
+def test_limits_that_overlap_are_restored():
+    """As fits in several threads of the caller do: whoever comes first need not leave last."""
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        for makers in product([partial(team, LARGE), one_blas], repeat=2):
+            first, second = (make() for make in makers)
+            first.__enter__()
+            second.__enter__()
+            first.__exit__(None, None, None)
+            second.__exit__(None, None, None)
+            assert blas_threads() == before
 
 
 def test_one_blas_thread_is_a_serial_team():

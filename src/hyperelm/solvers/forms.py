@@ -162,7 +162,7 @@ def _cheapest(block: Block, of_block: BlockForms, search: bool) -> tuple[Matrix,
     p = of_block.forms.shape[1]
     if block.parts**2 * block.size**3 < p**2:
         return of_block.components.T @ _entries(block), list(_sums_of_entries(block))
-    if search and p <= _LARGEST_SEARCHED and (found := _searched(of_block)):
+    if search and len(of_block.forms) and p <= _LARGEST_SEARCHED and (found := _searched(of_block)):
         return found
     return np.eye(p), [[(s, t, 1.0)] for s in range(p) for t in range(s, p)]
 

@@ -146,6 +146,11 @@ class NormalEquations:
         """The smallest ridge, relative to the largest eigenvalue, that rounding in the sums lets one see."""
         return float(4 * self.size * np.finfo(self.gram.dtype).eps)
 
+    @property
+    def _rounding(self) -> float:
+        """What sums of squares may leave of zero: up to 850 eps were seen, for any number of rows."""
+        return float(max(2000, self.size) * np.finfo(self.gram.dtype).eps)
+
     def singular_values(self) -> NDArray[np.float64]:
         values = linalg.eigvalsh(self.gram, check_finite=False)[::-1]
         seen = values > values[0] * np.finfo(values.dtype).eps * self.size
@@ -170,9 +175,7 @@ class NormalEquations:
         gram = self.gram[np.ix_(kept, kept)]
         before = gram.diagonal().real.copy()
         gram -= coupling.conj().T @ weights
-        # In sums of squares up to 850 eps of columns that vanish were seen, for any number of rows.
-        rounding = float(max(2000, len(gram)) * np.finfo(before.dtype).eps)
-        gone = _clear_vanished(gram, gram.diagonal().real, before, rounding)
+        gone = _clear_vanished(gram, gram.diagonal().real, before, self._rounding)
         gram[gone] = 0
         cross = self.cross[kept]
         cross -= weights.conj().T @ cross_free
@@ -185,7 +188,7 @@ class NormalEquations:
     def _inverse_root(self, at: NDArray[np.intp]) -> Array:
         """W with WWᴴ the pseudoinverse of AᴴA of these unknowns."""
         values, vectors = linalg.eigh(self.gram[np.ix_(at, at)], check_finite=False)
-        seen = values > np.abs(values).max(initial=0) * len(at) * np.finfo(values.dtype).eps
+        seen = values > np.abs(values).max(initial=0) * self._rounding
         root: Array = vectors[:, seen] / np.sqrt(values[seen])
         return root
 
@@ -255,10 +258,10 @@ class Triangular:
     def without(self, free: NDArray[np.intp], rtol: float) -> Reduced:
         """The rows beyond the span of the free unknowns' columns, by a pivoted QR of these."""
         kept = np.setdiff1d(np.arange(self.size), free)
-        rank, r, rotated, qt = _rotated(self.R[:, free], self.R[:, kept], self.qt)
-        rest = rotated[rank:]
         # A sequential QR was seen to leave up to 14 √rows eps of columns that vanish.
         rounding = max(rtol, float(32 * np.sqrt(self.rows) * np.finfo(self.R.dtype).eps))
+        rank, r, rotated, qt = _rotated(self.R[:, free], self.R[:, kept], self.qt, rounding)
+        rest = rotated[rank:]
         _clear_vanished(rest, _lengths(rest), _lengths(rotated), rounding)
         root = np.linalg.pinv(r) if rank else r.T
         explained = float(_squares(qt[:rank]).sum())
@@ -279,13 +282,13 @@ def _lengths(x: Array) -> Array:
     return np.asarray(units * np.linalg.norm(x / units, axis=0))
 
 
-def _rotated(free: Array, kept: Array, t: Array) -> tuple[int, Array, Array, Array]:
+def _rotated(free: Array, kept: Array, t: Array, rtol: float) -> tuple[int, Array, Array, Array]:
     """Of a pivoted QR of the free columns: their rank, the rows of R that matter, Qᴴ kept and Qᴴ t."""
     geqp3, ormqr = linalg.get_lapack_funcs(("geqp3", "unmqr" if np.iscomplexobj(free) else "ormqr"), (free,))
     factor, pivots, tau, _, info = geqp3(free)
     assert info == 0, info
     sizes = np.abs(np.diagonal(factor))
-    rank = int(np.sum(sizes > sizes.max(initial=0) * max(free.shape) * np.finfo(sizes.dtype).eps))
+    rank = int(np.sum(sizes > sizes.max(initial=0) * rtol))
     r = np.empty((rank, free.shape[1]), dtype=free.dtype)
     r[:, pivots - 1] = np.triu(factor)[:rank]
     both = np.concatenate([kept, t], axis=1)

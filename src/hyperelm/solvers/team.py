@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -87,7 +87,7 @@ def team(multiply_adds: float) -> Iterator[Team]:
     if multiply_adds < _WORTHWHILE or (threads := _blas_threads()) == 1:
         yield Team()
         return
-    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads - 1) as pool:
+    with _on_one_thread(_blas()), ThreadPoolExecutor(threads - 1) as pool:
         yield Team(pool, threads)
 
 
@@ -97,19 +97,43 @@ def one_blas() -> Iterator[None]:
 
     NumPy and SciPy bring a library each, and the threads of one that wait for work slow down those of the other.
     """
-    numpy_only = _controller().select(user_api="blas")
-    numpy_only.lib_controllers = [lib for lib in numpy_only.lib_controllers if "numpy.libs" in lib.filepath]
-    with numpy_only.limit(limits=1):
+    with _on_one_thread([library for library in _blas() if "numpy.libs" in library.filepath]):
         yield
 
 
+@contextmanager
+def _on_one_thread(libraries: Sequence[Any]) -> Iterator[None]:
+    """Limit libraries that threads of the caller may limit at the same time: the last to leave restores them."""
+    for library in libraries:
+        with _lock:
+            holders, before = _limited.get(library.filepath, (0, library.num_threads))
+            _limited[library.filepath] = holders + 1, before
+            library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library in libraries:
+            with _lock:
+                holders, before = _limited.pop(library.filepath)
+                if holders > 1:
+                    _limited[library.filepath] = holders - 1, before
+                else:
+                    library.set_num_threads(before)
+
+
+_lock = threading.Lock()
+_limited: dict[str, tuple[int, int]] = {}  # by how many, and how many threads there were before
+
+
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas() -> list[Any]:
+    """The libraries, as threadpoolctl knows them."""
+    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return found
 
 
 def _blas_threads() -> int:
-    return max((library["num_threads"] for library in _controller().select(user_api="blas").info()), default=1)
+    return max((library.num_threads for library in _blas()), default=1)
 
 
 def pieces(length: int, count: int) -> list[slice]:
