@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperelm import Algebra, algebras
+from hyperelm import Algebra, algebras, linalg
 from hyperelm.decomposition import decompose, orthogonal_basis
 
 BLOCKS = {
@@ -74,6 +74,19 @@ def test_any_orthogonal_basis_gives_the_same_blocks(name):
     check(turned)
     kinds = [sorted((b.size, b.copies, b.is_complex, b.commutant) for b in decompose(a)) for a in (algebra, turned)]
     assert kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize("name", ["klein4", "R[-1,+1]", "tessarines", "quaternions"])
+@pytest.mark.parametrize("noise", [1e-12, 4e-12, 1e-11, 1e-8, 1e-5])
+def test_tables_near_a_more_symmetric_one(name, noise):
+    """They have but one block, and least squares the accuracy of their own table."""
+    rng = np.random.default_rng(0)
+    algebra = Algebra(algebras.get(name).table + noise * rng.uniform(-1, 1, (4, 4, 4)))
+    check(algebra)
+    A, X = rng.standard_normal((40, 5, 4)), rng.standard_normal((5, 2, 4))
+    A[:, 1] = A[:, 0] + 1e-6 * rng.standard_normal((40, 4))
+    B = np.einsum("mli,lnj,ijk->mnk", A, X, algebra.table)
+    np.testing.assert_allclose(linalg.lstsq(A, B, algebra, method="qr").x, X, atol=1e-8)
 
 
 def test_zero_table_and_large_ones():
