@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import scale
 
 from hyperelm import Algebra, ELMRegressor, ELMRegressorCV, algebras, linalg, load, pack, save
@@ -284,3 +285,19 @@ def test_targets_whose_squares_are_no_numbers(scoring, unit):
     model = ELMRegressorCV(["real"], [3, 6], scoring=scoring, n_draws=1, random_state=0)
     with pytest.raises(ValueError, match="`y` must have squares and errors within double precision"):
         model.fit(X, np.sin(X[:, 0]) * unit)
+
+
+def test_a_search_that_fails_leaves_no_mixture_of_two():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 5)), rng.standard_normal(40)
+    model = ELMRegressorCV("real", [4]).fit(X[:, :4], y)
+    with pytest.raises(ValueError, match="squares and errors within double precision"):
+        model.fit(X, 1e200 * y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_no_weight_at_all():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="`sample_weight` must not be zero for all 40 rows"):
+        ELMRegressorCV("real", [4]).fit(rng.standard_normal((40, 5)), rng.standard_normal(40), np.zeros(40))

@@ -362,3 +362,30 @@ def test_gcv_scores_of_few_rows_keep_their_digits(method):
         expected = len(P) * np.sum(shrink**2 * energies) / np.sum(shrink) ** 2
         if method != "gram" or ridge > 0.1:  # which does not see smaller ones
             assert Spectrum(state).gcv(np.array([ridge]))[0] == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"free": [-1]}, r"`free` must name different rows of X, from 0 to 2, got \[-1\]"),
+        ({"free": [3]}, "`free` must name different rows"),
+        ({"free": [1, 1]}, "`free` must name different rows"),
+        ({"ridge": -1.0}, "`ridge` must be"),
+        ({"ridge": np.nan}, "`ridge` must be"),
+    ],
+)
+def test_what_solve_refuses(options, message):
+    state = QR(algebras.get("complex"), 3, 1)
+    state.update(np.ones((5, 3, 2)), np.ones((5, 1, 2)))
+    with pytest.raises(ValueError, match=message):
+        solve(state, **{"ridge": 1.0} | options)
+
+
+@pytest.mark.parametrize("size", [1e307, 1e-320])
+@pytest.mark.parametrize("method", ["auto", "gram", "qr", "svd"])
+def test_the_ends_of_double_precision_are_refused(method, size):
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((200, 3, 4)), rng.standard_normal((200, 2, 4))
+    for name, factors in (("A", (size, 1.0)), ("B", (1.0, size))):
+        with pytest.raises(ValueError, match=rf"`{name}` must be (at most 1e\+300|zero or at least 1e-300), got"):
+            linalg.lstsq(factors[0] * A, factors[1] * B, algebras.get("quaternions"), method=method)

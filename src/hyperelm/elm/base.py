@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hyperelm import activations, algebras
-from hyperelm._arrays import is_elsewhere, numpy_dtype, to_numpy
+from hyperelm._arrays import numpy_dtype, to_numpy
 from hyperelm._validation import check_choice, check_whole
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
@@ -35,8 +35,9 @@ from hyperelm.elm.prediction import Prediction
 from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored, itself
 from hyperelm.packing import components
 from hyperelm.solvers import QR, AllRows, Gram, Solution
-from hyperelm.solvers.accumulator import Accumulator
-from hyperelm.solvers.choice import KINDS, METHODS, answer, check_ridge
+from hyperelm.solvers.accumulator import Accumulator, check_weight
+from hyperelm.solvers.choice import KINDS, METHODS, answer
+from hyperelm.solvers.solve import check_ridge
 from hyperelm.solvers.team import Team
 
 # Pre-activations of this root mean square: in the bend of tanh, where a layer is neither linear nor saturated.
@@ -94,8 +95,6 @@ class BaseELM(Prediction, BaseEstimator):
         components(self.packing, self.algebra_, "packing")
         self._check_solver()
         check_whole(self.n_hidden, "n_hidden")
-        if self.chunk_size is not None:
-            check_whole(self.chunk_size, "chunk_size")
         for name in ("bias", "direct_link"):
             if not isinstance(value := getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"`{name}` must be True or False, got {value!r}.")
@@ -104,6 +103,7 @@ class BaseELM(Prediction, BaseEstimator):
     def _check_solver(self) -> None:
         check_ridge(self.ridge)
         check_choice(self.solver, METHODS, "solver")
+        self._check_chunk_size()
 
     def _activation_name(self) -> str | Activation:
         return self.activation
@@ -185,11 +185,12 @@ class BaseELM(Prediction, BaseEstimator):
             return None
         if is_stored(sample_weight):
             if tuple(sample_weight.shape) != (len(X),):
-                raise ValueError(f"sample_weight.shape == {sample_weight.shape}, expected {(len(X),)}!")
+                raise ValueError(
+                    f"`sample_weight` must have one weight for each of the {len(X)} rows, got shape "
+                    f"{tuple(sample_weight.shape)}."
+                )
             return Stored(sample_weight, "sample_weight")
-        # Weights are few, and stay in NumPy.
-        sample_weight = to_numpy(sample_weight) if is_elsewhere(sample_weight) else sample_weight
-        return _check_sample_weight(sample_weight, np.empty(X.shape[0]) if is_elsewhere(X) else X, dtype=np.float64)
+        return row_weights(sample_weight, X.shape[0])
 
     # ------------------------------------------------------------------ hidden layer
 
@@ -223,7 +224,13 @@ class BaseELM(Prediction, BaseEstimator):
         times = times_auto(self.weight_scale)
         if times is None:
             return float(self.weight_scale)
-        return times * AUTO_SCALE / (seen.norm if seen.norm > 0 else 1.0)
+        scale = times * AUTO_SCALE / (seen.norm if seen.norm > 0 else 1.0)
+        if not math.isfinite(scale):
+            raise ValueError(
+                f"`X` must have rows of a size above 1e-300 for weight_scale={self.weight_scale!r}, got {seen.norm:g}. "
+                "Divide `X` by its size, or give a number."
+            )
+        return scale
 
     # ------------------------------------------------------------------ training
 
@@ -256,6 +263,8 @@ class BaseELM(Prediction, BaseEstimator):
                 "`n_hidden`, `bias` and `direct_link` must be what they were in the first call, for partial_fit: it "
                 f"keeps the hidden layer, of {L} neurons. Set them back, or fit again."
             )
+        if Layout.of(rows.X, self.algebra_, self.packing) != self._input:
+            raise ValueError(f"`packing` must be what it was in the first call, for partial_fit, got {self.packing!r}.")
         if self._output_layout(rows) != self._output:
             wanted = self._output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
@@ -356,6 +365,11 @@ class BaseELM(Prediction, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
+
+
+def row_weights(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
+    """One for each row, in NumPy; a number is that of every row, as in scikit-learn."""
+    return check_weight(np.full(rows, sample_weight) if np.isscalar(sample_weight) else sample_weight, rows)
 
 
 def _solved(

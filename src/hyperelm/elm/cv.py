@@ -21,18 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from hyperelm._arrays import to_numpy
 from hyperelm._validation import FloatArray, check_choice, check_whole
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
-from hyperelm.elm.base import RankDeficiencyWarning
+from hyperelm.elm.base import RankDeficiencyWarning, row_weights
 from hyperelm.elm.dispatch import accepted_dtypes, precision, real
 from hyperelm.elm.drawing import Given, random_generator
 from hyperelm.elm.grid import Grid
@@ -181,8 +176,11 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         -------
         self
         """
+        self.__dict__.pop("best_estimator_", None)  # a fit that fails leaves no mixture of two
         source = self._source(X, y, sample_weight)
         rows = source.first.block(slice(0, len(source.first)))
+        if rows.count == 0:
+            raise ValueError(f"`sample_weight` must not be zero for all {len(rows)} rows.")
         dims = [array.shape[2] for array in (rows.X, rows.T) if array.ndim == 3]
         grid = Grid.of(self.algebra, self.weight_scale, self.n_hidden, self.ridge, rows=rows.count, dims=dims)
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
@@ -213,7 +211,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         X = to_numpy(validate_data(self, real(X, "X"), dtype=accepted_dtypes(X), allow_nd=True, ensure_min_samples=2))
         y = to_numpy(checked_target(self, y))
         check_consistent_length(X, y)
-        weight = None if sample_weight is None else _check_sample_weight(to_numpy(sample_weight), X, dtype=np.float64)
+        weight = None if sample_weight is None else row_weights(sample_weight, len(X))
         return Local([Rows(X, y, weight)], len(X), "")
 
     def _network(

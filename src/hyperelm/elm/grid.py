@@ -13,7 +13,7 @@ from hyperelm import algebras
 from hyperelm._validation import check_whole
 from hyperelm.algebra import Algebra
 from hyperelm.elm.drawing import check_weight_scale
-from hyperelm.solvers.choice import check_ridge
+from hyperelm.solvers.solve import check_ridge
 
 NEURONS = (16, 32, 64, 128)
 SCALES = ("0.01 auto", "0.1 auto", "0.3 auto", "auto", "3 auto")

@@ -45,7 +45,7 @@ def values(T: NDArray[Any]) -> tuple[NDArray[Any], Weights]:
 
 
 def check_range(y: Any, dtype: np.dtype[Any]) -> None:
-    """Refuse targets that are finite, but not in the precision of the rows."""
+    """Refuse targets that are finite and not zero, but not in the precision of the rows."""
     if is_elsewhere(y) or y.dtype == dtype:
         return
     largest, limit = float(np.abs(y).max(initial=0)), float(np.finfo(dtype).max)
@@ -53,6 +53,11 @@ def check_range(y: Any, dtype: np.dtype[Any]) -> None:
         raise ValueError(
             f"`y` must be at most {limit:.0e}, the largest number in the precision of `X`, {dtype}, got {largest:g}. "
             "Give `X` in double precision, or divide `y` by its size."
+        )
+    if 0 < largest < (limit := float(np.finfo(dtype).tiny)):
+        raise ValueError(
+            f"`y` must have a number above {limit:.0e}, the smallest in the precision of `X`, {dtype}, got at most "
+            f"{largest:g}. Give `X` in double precision, or divide `y` by its size."
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from hyperelm import activations
 from hyperelm._arrays import as_precision, concatenated, namespace, numpy_dtype, row_block, to_numpy, zeros
-from hyperelm._validation import FloatArray
+from hyperelm._validation import FloatArray, check_whole
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.dispatch import kept_beside
@@ -58,7 +58,12 @@ class Prediction:
             for matrix in (encoder, encoder_bias, decoder, decoder_bias)
         )
 
+    def _check_chunk_size(self) -> None:
+        if self.chunk_size is not None:
+            check_whole(self.chunk_size, "chunk_size")
+
     def _row_blocks(self, X: Any) -> Iterator[slice]:
+        self._check_chunk_size()  # which may have been changed since the fit
         return row_blocks(X.shape[0], self.chunk_size or 4096)
 
     def _columns(self, X: Any) -> FloatArray:

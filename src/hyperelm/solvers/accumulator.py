@@ -26,6 +26,7 @@ from hyperelm.solvers.sums import Planes, total_square
 from hyperelm.solvers.team import Team
 
 _HEAVIEST = 1e38  # weight of a row: all sums of them are numbers
+_LARGEST = 1e300
 
 
 class Accumulator(ABC):
@@ -199,7 +200,10 @@ class Accumulator(ABC):
 
 
 def check_finite(array: FloatArray, name: str, before: int = 0, team: Team | None = None) -> float:
-    """Σ x², refusing NaN and infinity and naming their row, counted from `before`. A finite sum is proof enough."""
+    """Σ x², refusing NaN and infinity and naming their row, counted from `before`. A finite sum is proof enough.
+
+    Numbers so large that lengths made of them would leave double precision are refused, too.
+    """
     square = total_square(array, team or Team())
     if math.isfinite(square):
         return square
@@ -209,6 +213,9 @@ def check_finite(array: FloatArray, name: str, before: int = 0, team: Team | Non
         row = int(np.argmax(bad))
         value = array[row][~np.isfinite(array[row])][0]
         raise ValueError(f"`{name}` must be finite, got {value} in row {before + row}. Remove or impute such rows.")
+    largest = float(np.abs(array).max())
+    if largest > _LARGEST:
+        raise ValueError(f"`{name}` must be at most {_LARGEST:g}, got {largest:g}. Divide it by its size.")
     return square
 
 
@@ -219,8 +226,12 @@ def check_weight(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
     weight = np.asarray(to_numpy(sample_weight), dtype=np.float64)
     if weight.shape != (rows,):
         raise ValueError(f"`sample_weight` must have one weight for each of the {rows} rows, got shape {weight.shape}.")
-    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
-        raise ValueError("`sample_weight` must be finite and not negative.")
+    bad = ~(weight >= 0) | np.isinf(weight)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"`sample_weight` must be finite and not negative, got {weight[row]:g} in row {row}. Leave such rows out."
+        )
     if (largest := weight.max(initial=0)) > _HEAVIEST:
         raise ValueError(
             f"`sample_weight` must be at most {_HEAVIEST:g}, got {largest:g}. Weights count samples: give them a "

@@ -25,7 +25,7 @@ from hyperelm.products import matmul, norm
 from hyperelm.solvers.accumulator import Accumulator, check_finite
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
-from hyperelm.solvers.solve import Solution, solve
+from hyperelm.solvers.solve import Solution, check_ridge, solve
 from hyperelm.solvers.sums import chunk_rows, row_blocks, total_square
 from hyperelm.solvers.svd import AllRows
 from hyperelm.solvers.team import Team, team
@@ -40,6 +40,7 @@ KINDS: dict[str, tuple[type[Accumulator], ...]] = {
     "svd": (AllRows,),
 }
 METHODS = tuple(KINDS)
+_SMALLEST = 1e-300  # length of a matrix that numbers divided by it are no infinities
 
 
 @dataclass(frozen=True)
@@ -186,12 +187,6 @@ def lstsq(
     return _result(A, B, algebra, solution, kind.method)
 
 
-def check_ridge(ridge: Any) -> None:
-    known = isinstance(ridge, str) and ridge == "gcv"
-    if not known and not (is_number(ridge) and ridge >= 0):
-        raise ValueError(f"`ridge` must be a finite number >= 0 or 'gcv', got {ridge!r}.")
-
-
 def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray]:
     namespace(A=A, B=B)
     A = as_hypercomplex(detached(A), algebra, "A", axes=2)
@@ -205,8 +200,12 @@ def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[Float
         raise ValueError(
             f"`B` must have as many rows as `A`, {A.shape[0]}, got {B.shape[0]} in shape {tuple(B.shape)}."
         )
-    check_finite(A, "A")
-    check_finite(B, "B")
+    for name, array in (("A", A), ("B", B)):
+        square = check_finite(array, name)
+        if square < np.finfo(np.float64).tiny and 0 < (largest := float(norm(array))) < _SMALLEST:
+            raise ValueError(
+                f"`{name}` must be zero or at least {_SMALLEST:g}, got {largest:g}. Divide it by its size."
+            )
     dtype = np.result_type(numpy_dtype(A), numpy_dtype(B))
     return as_precision(A, dtype), as_precision(B, dtype)
 

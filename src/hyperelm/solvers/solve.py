@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from hyperelm._validation import FloatArray
+from hyperelm._validation import FloatArray, is_number
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, Cholesky, NormalEquations, Problem
 from hyperelm.solvers.spectrum import Spectrum, default_rtol, project_out
@@ -46,10 +47,19 @@ def solve(
     `ridge` is a number or "gcv"; `free` names rows of X that it does not penalise; `rtol` cuts singular values
     relative to the largest.
     """
+    check_ridge(ridge)
+    if len(set(free)) < len(free) or not all(0 <= row < state.unknowns for row in free):
+        raise ValueError(f"`free` must name different rows of X, from 0 to {state.unknowns - 1}, got {list(free)}.")
     if state.unknowns == 0:
         return Solution(np.zeros((0, state.targets, state.algebra.dim), state.dtype), 0, 1.0, 0.0, 0.0)
     with one_blas():
         return _solve(state, ridge, free, rtol)
+
+
+def check_ridge(ridge: Any) -> None:
+    known = isinstance(ridge, str) and ridge == "gcv"
+    if not known and not (is_number(ridge) and ridge >= 0):
+        raise ValueError(f"`ridge` must be a finite number >= 0 or 'gcv', got {ridge!r}.")
 
 
 def _solve(state: Accumulator, ridge: float | str, free: Sequence[int], rtol: float | None) -> Solution:
