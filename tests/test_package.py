@@ -36,6 +36,7 @@ ORDER = [
         "families",
         "decomposition",
         "bilinear",
+        "planes",
         "products",
         "solvers",
         "linalg",
@@ -119,7 +120,7 @@ def test_imports_go_one_way():
 
 def test_no_module_is_too_long_to_read():
     for _, path in parts():
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 420, path
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 410, path
 
 
 def test_imports_without_any_extra():

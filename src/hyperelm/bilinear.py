@@ -113,28 +113,17 @@ def _by_entries(table: NDArray[np.float64]) -> Scheme:
 
 def _by_blocks(algebra: Algebra, table: NDArray[np.float64]) -> Scheme:
     """One term for every product of an entry of B(a) and a coordinate of b; complex ones take four."""
-    left: list[Matrix] = []
-    sides: list[Matrix] = []
+    blocks, p, q = decompose(algebra), 0, 0
     terms: list[Term] = []
-    for block in decompose(algebra):
-        p, q = len(left), len(sides)
-        left.extend(_parts(block.matrices, block))
-        sides.extend(_parts(block.bases.transpose(1, 2, 0), block))
+    for block in blocks:
         terms.extend(_block_terms(block, p, q))
+        p, q = p + block.entries.shape[1], q + block.coordinates.shape[1]
     rows = np.any(table, axis=(1, 2))
-    planes = np.stack(left, axis=1) * rows[:, None]
-    columns = np.stack(sides, axis=1)
+    planes = np.concatenate([block.entries for block in blocks], axis=1) * rows[:, None]
+    columns = np.concatenate([block.coordinates for block in blocks], axis=1)
     used = np.any(planes, axis=0)
     outputs = columns * np.any(table, axis=(0, 1))[:, None]
     return Scheme(planes, columns, outputs, tuple(term for term in terms if used[term[0]]))
-
-
-def _parts(array: NDArray[np.complex128], block: Block) -> Iterator[Matrix]:
-    """The planes (d,) of a block's entries or coordinates: real, or real and imaginary part by turns."""
-    for column in array.reshape(len(array), -1).T:
-        yield column.real
-        if block.is_complex:
-            yield column.imag
 
 
 def _block_terms(block: Block, p: int, q: int) -> Iterator[Term]:

@@ -61,6 +61,20 @@ class Block:
         """Real numbers in one entry: 2 for a complex block, else 1."""
         return 2 if self.is_complex else 1
 
+    @property
+    def entries(self) -> Matrix:
+        """(d, n n [2]): the entries of B as functions of the components, by row, column, real and imaginary part."""
+        return self._real(self.matrices)
+
+    @property
+    def coordinates(self) -> Matrix:
+        """(d, n copies [2]): Eᵀφ as functions of the components, by row, copy, real and imaginary part."""
+        return self._real(self.bases.transpose(1, 2, 0))
+
+    def _real(self, array: NDArray[Any]) -> Matrix:
+        parts = np.stack([array.real, array.imag], axis=-1) if self.is_complex else array
+        return parts.reshape(len(array), -1)
+
 
 @lru_cache(maxsize=256)
 def decompose(algebra: Algebra) -> tuple[Block, ...]:

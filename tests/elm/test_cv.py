@@ -133,7 +133,6 @@ def test_results_as_a_frame():
     pandas = pytest.importorskip("pandas")
     search = ELMRegressorCV(["real", "complex"], [2, 3], weight_scale=["auto"], random_state=0).fit(X, Y)
     frame = pandas.DataFrame(search.cv_results_).sort_values("rank_test_score")
-    assert list(frame["param_algebra"].unique()) == list(dict.fromkeys(frame["param_algebra"]))
     assert set(frame["param_algebra"]) == {"real", "complex"}
     assert frame["mean_test_score"].is_monotonic_decreasing
 

@@ -154,10 +154,21 @@ def test_single_precision():
     assert np.sum((model.reconstruct(x) - x.astype(float)) ** 2) == pytest.approx(best, rel=1e-3)
 
 
+def test_the_scale_of_components():
+    x = data(4)
+    scales = {"auto": 1, "paper": 1, "0.1 auto": 0.1, 3.0: 3}
+    for scale, factor in scales.items():
+        model = ELMAutoencoder("tessarines", 3, encoder="pca", weight_scale=scale, random_state=0).fit(x)
+        assert model.weight_scale_ == factor
+        plain = ELMAutoencoder("tessarines", 3, encoder="pca", random_state=0).fit(x)
+        assert_allclose(model.hidden_weights_, factor * plain.hidden_weights_, atol=1e-12)
+
+
 def test_same_seed_same_result():
     x = data(4)
     codes = [ELMAutoencoder("tessarines", 3, encoder="pca", random_state=seed).fit_transform(x) for seed in (0, 0, 1)]
     assert_array_equal(codes[0], codes[1])
+    assert not np.array_equal(codes[0], codes[2])
 
 
 @pytest.mark.parametrize(

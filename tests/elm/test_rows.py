@@ -285,7 +285,7 @@ def test_an_iterator_fixes_the_scale_at_the_first_block():
 
 
 def test_only_what_can_be_read_again_begins_with_normal_equations():
-    """Four neurons of nearly equal weights: too badly conditioned for them."""
+    """Neurons of small weights, which are nearly linear: too badly conditioned for them."""
     bad = ELMRegressor("real", 30, weight_scale=1e-4, ridge=0, random_state=0)
     blocks = Again(X, Y)
     exact = ELMRegressor("real", 30, weight_scale=1e-4, ridge=0, solver="svd", random_state=0).fit(X, Y)

@@ -266,7 +266,7 @@ def test_a_team_takes_what_blas_may_use():
 
 def test_jobs_and_threads_do_not_change_results():
     rng = np.random.default_rng(0)
-    inputs, targets = rng.standard_normal((400, 40)), rng.standard_normal((400, 4))
+    inputs, targets = rng.standard_normal((2000, 40)), rng.standard_normal((2000, 4))  # enough for a team
     outputs = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hyperelm import algebras, linalg
-from hyperelm.products import block_basis
+from hyperelm.planes import block_basis
 from hyperelm.solvers import gram
 
 METHODS = ["gram", "qr", "svd", "auto"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hyperelm import algebras, linalg
 from hyperelm.bilinear import reverse_scheme, scheme
-from hyperelm.products import block_basis
+from hyperelm.planes import block_basis
 from hyperelm.solvers import Gram, gram, solve
 from hyperelm.solvers.sums import Planes
 

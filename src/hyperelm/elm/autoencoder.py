@@ -18,7 +18,7 @@ from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.dispatch import accepted_dtypes, check_place
-from hyperelm.elm.drawing import Encoder, random_generator
+from hyperelm.elm.drawing import Encoder, random_generator, times_auto
 from hyperelm.elm.passes import Seen
 from hyperelm.elm.principal import Moments, is_star_closed, principal_encoder
 from hyperelm.elm.rows import Source
@@ -42,7 +42,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         "sine", "gaussian", "identity", "hard_tanh", "softsign", or a function of arrays; applied to each component.
     weight_scale : "auto", "paper" or float, default="auto"
         Standard deviation of the random weights. "auto" divides by the root mean square norm of the input rows, so
-        that results do not depend on the unit of the data; "paper" is 10/D for D inputs.
+        that results do not depend on the unit of the data; "0.1 auto" is a tenth of that; "paper" is 10/D for D inputs.
+        Principal components are multiplied by a number, by 0.1 for "0.1 auto", or left as they are.
     bias : bool, default=True
         An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
     packing : {"full", "imaginary", "real"}, default="full"
@@ -294,7 +295,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         D = self._input.features
         if self.n_hidden > D:
             raise ValueError(f"`n_hidden` must be at most the {D} inputs with encoder='pca', got {self.n_hidden}.")
-        self.weight_scale_ = 1.0 if isinstance(self.weight_scale, str) else float(self.weight_scale)
+        named = isinstance(self.weight_scale, str)
+        self.weight_scale_ = times_auto(self.weight_scale) or 1.0 if named else float(self.weight_scale)
         rng = random_generator(self.random_state)
         find = partial(principal_encoder, components=self.n_hidden, scale=self.weight_scale_, rng=rng)
         return source.fold(Moments(self.algebra_, self._input, bool(self.bias), dtype, self.chunk_size), find)

@@ -37,7 +37,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         function of arrays; applied to each component.
     weight_scale : "auto", "paper" or float, default="auto"
         Standard deviation of the random weights. "auto" divides by the root mean square norm of the input rows, so
-        that results do not depend on the unit of the data; "paper" is 10/D for D inputs.
+        that results do not depend on the unit of the data; "0.1 auto" is a tenth of that; "paper" is 10/D for D inputs.
     bias : bool, default=True
         An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
     packing : {"full", "imaginary", "real"}, default="full"

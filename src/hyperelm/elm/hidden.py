@@ -19,7 +19,8 @@ from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, scheme
-from hyperelm.products import is_identity, planes, right_operator, scheme_product
+from hyperelm.planes import is_identity, planes, scheme_product
+from hyperelm.products import right_operator
 from hyperelm.solvers.sums import Planes, cached_rows, known_planes, row_blocks, sum_products
 from hyperelm.solvers.team import Team, cuts, pieces
 

@@ -20,11 +20,11 @@ from scipy import linalg
 from hyperelm._arrays import beside, concatenated, is_elsewhere, namespace, to_numpy, zeros
 from hyperelm._validation import FloatArray, as_real
 from hyperelm.algebra import Algebra
-from hyperelm.decomposition import Block
 from hyperelm.elm import rows
 from hyperelm.elm.drawing import Given
 from hyperelm.elm.layout import Layout
-from hyperelm.products import block_basis, block_matrix, from_planes, planes, right_operator
+from hyperelm.planes import block_basis, block_matrix, from_planes, planes, put_entries
+from hyperelm.products import right_operator
 from hyperelm.solvers import Gram
 from hyperelm.solvers.spectrum import project_out
 from hyperelm.solvers.sums import chunk_rows
@@ -119,7 +119,7 @@ def principal_components(state: Gram, components: int, free: list[int], rng: np.
     start = planes(rng.standard_normal((D, components, algebra.dim)).astype(state.dtype), basis.entries)
     for block, at, reduced in zip(basis.blocks, basis.entry_slices, project_out(state, state.problems(), free)):
         W = _leading(reduced.problem.gram, block_matrix(start[at], block))
-        _put_entries(W, start[at], block)
+        put_entries(W, start[at], block)
     return from_planes(start, np.asarray(np.linalg.pinv(basis.entries).T, dtype=np.float64))
 
 
@@ -129,13 +129,3 @@ def _leading(gram: NDArray[Any], start: NDArray[Any]) -> NDArray[Any]:
     _, V = linalg.eigh(gram, subset_by_index=(K - count, K - 1), check_finite=False)
     u, _, vh = linalg.svd(V.conj().T @ start, check_finite=False)
     return V @ (u @ vh)
-
-
-def _put_entries(matrix: NDArray[Any], image: FloatArray, block: Block) -> None:
-    """The inverse of `block_matrix`: write a matrix (n M, n L) to its planes, (n n [2], M, L)."""
-    n, (M, L) = block.size, image.shape[1:]
-    entries = matrix.reshape(n, M, n, L).transpose(0, 2, 1, 3)
-    parts = image.reshape(n, n, block.parts, M, L)
-    parts[:, :, 0] = entries.real
-    if block.is_complex:
-        parts[:, :, 1] = entries.imag

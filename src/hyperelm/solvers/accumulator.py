@@ -20,7 +20,7 @@ from hyperelm._arrays import as_precision, beside, detached, namespace, to_numpy
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
-from hyperelm.products import block_basis, from_planes, put_coordinates
+from hyperelm.planes import block_basis, from_planes, put_coordinates
 from hyperelm.solvers.problem import Array, Problem
 from hyperelm.solvers.sums import Planes, total_square
 from hyperelm.solvers.team import Team

@@ -124,15 +124,9 @@ def _forms(block: Block) -> BlockForms:
 
 def _independent_components(block: Block) -> Matrix:
     """(d, p): orthonormal functions of the components that decide B; the components themselves if all are needed."""
-    u, sigma, _ = np.linalg.svd(_entries(block), full_matrices=False)
+    u, sigma, _ = np.linalg.svd(block.entries, full_matrices=False)
     seen = sigma > 1e-10 * sigma.max(initial=1e-300)
     return tidy(u[:, seen])
-
-
-def _entries(block: Block) -> Matrix:
-    """(d, n n [2]): the entries of B as functions of the components."""
-    flat = block.matrices.reshape(len(block.matrices), -1)
-    return flat.view(np.float64) if block.is_complex else flat
 
 
 def _echelon(rows: Matrix) -> tuple[Matrix, list[int]]:
@@ -161,7 +155,7 @@ def _cheapest(block: Block, of_block: BlockForms, search: bool) -> tuple[Matrix,
     """Planes of the independent components, (p, planes), and the sums of their products."""
     p = of_block.forms.shape[1]
     if block.parts**2 * block.size**3 < p**2:
-        return of_block.components.T @ _entries(block), list(_sums_of_entries(block))
+        return of_block.components.T @ block.entries, list(_sums_of_entries(block))
     if search and len(of_block.forms) and p <= _LARGEST_SEARCHED and (found := _searched(of_block)):
         return found
     return np.eye(p), [[(s, t, 1.0)] for s in range(p) for t in range(s, p)]

@@ -25,7 +25,7 @@ from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
-from hyperelm.products import block_basis, gather, is_identity, real_parts
+from hyperelm.planes import block_basis, gather, is_identity, real_parts
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan
 from hyperelm.solvers.problem import Array, NormalEquations

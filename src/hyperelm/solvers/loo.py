@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hyperelm._arrays import to_numpy
 from hyperelm._validation import FloatArray, as_hypercomplex
-from hyperelm.products import block_basis, block_matrix, from_planes, gather, planes, put_coordinates
+from hyperelm.planes import block_basis, block_matrix, from_planes, gather, planes, put_coordinates
 from hyperelm.solvers.accumulator import Accumulator, check_weight
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.problem import Array

@@ -20,7 +20,7 @@ from scipy.linalg import lapack
 from hyperelm._arrays import are_together, beside, is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
-from hyperelm.products import block_basis, block_matrix, gather, planes
+from hyperelm.planes import block_basis, block_matrix, gather, planes
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, Triangular
 from hyperelm.solvers.sums import Planes, square_elsewhere

@@ -14,7 +14,7 @@ from hyperelm._arrays import is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import scheme
-from hyperelm.products import is_identity, planes
+from hyperelm.planes import is_identity, planes
 from hyperelm.solvers.team import Team
 
 _SCRATCH = 96 * 2**20
