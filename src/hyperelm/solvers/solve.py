@@ -84,10 +84,10 @@ def _with_ridge(
     # are there. A cut among those that are shown it cannot make.
     uncut = rtol is None or (ridge > 0 and rtol <= np.sqrt(np.finfo(state.dtype).eps))
     if uncut and (normal := _normal_equations(problems)) and (spectrum is None or ridge > 0):
-        solution = _by_cholesky(state, normal, ridge, free, rtol)
+        solution = _by_cholesky(state, normal, ridge, free, rtol, spectrum)
         if solution is not None:
             return solution
-    return _by_spectrum(spectrum or Spectrum(state, free if ridge > 0 else (), problems), problems, ridge, free, rtol)
+    return _by_spectrum(spectrum or Spectrum(state, free if ridge > 0 else (), problems), problems, ridge, rtol)
 
 
 def _normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
@@ -97,7 +97,12 @@ def _normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
 
 
 def _by_cholesky(
-    state: Accumulator, problems: Sequence[NormalEquations], ridge: float, free: Sequence[int], rtol: float | None
+    state: Accumulator,
+    problems: Sequence[NormalEquations],
+    ridge: float,
+    free: Sequence[int],
+    rtol: float | None,
+    spectrum: Spectrum | None,
 ) -> Solution | None:
     """From AᴴA + λ = RᴴR, or None where rounding has left too little of AᴴA for that."""
     xs, factors = [], []
@@ -107,25 +112,25 @@ def _by_cholesky(
             return None
         xs.append(reduced.restore(factor.solution(reduced.problem.cross)))
         factors.append(factor)
-    known = _rank_and_condition(state, problems, rtol) if ridge > 0 else _from_extremes(state, problems, factors)
+    if ridge > 0:
+        return Solution(state.numbers(xs), *_rank_and_condition(state, problems, rtol, spectrum), ridge)
+    known = _from_extremes(state, problems, factors)
     return None if known is None else Solution(state.numbers(xs), *known, ridge)
 
 
-def _by_spectrum(
-    spectrum: Spectrum, problems: Sequence[Problem], ridge: float, free: Sequence[int], rtol: float | None
-) -> Solution:
+def _by_spectrum(spectrum: Spectrum, problems: Sequence[Problem], ridge: float, rtol: float | None) -> Solution:
     """From the singular value decomposition of every block."""
     state = spectrum.state
-    if len(free) == 0 or ridge == 0:
-        known = _from_values(state, problems, [part.sigma for part in spectrum.parts], rtol)
-    else:
-        known = _rank_and_condition(state, problems, rtol)
-    return Solution(spectrum.solution(ridge, default_rtol(state) if rtol is None else rtol), *known, ridge)
+    x = spectrum.solution(ridge, default_rtol(state) if rtol is None else rtol)
+    return Solution(x, *_rank_and_condition(state, problems, rtol, spectrum), ridge)
 
 
 def _rank_and_condition(
-    state: Accumulator, problems: Sequence[Problem], rtol: float | None
+    state: Accumulator, problems: Sequence[Problem], rtol: float | None, spectrum: Spectrum | None
 ) -> tuple[int, float, float]:
+    """Of Φ_L(A), and its largest singular value: from all of them where they are known, or else as cheap as can be."""
+    if spectrum is not None and spectrum.is_whole:
+        return _from_values(state, problems, [part.sigma for part in spectrum.parts], rtol)
     if rtol is None and (normal := _normal_equations(problems)):
         known = _from_extremes(state, normal, [problem.cholesky(0.0) for problem in normal])
         if known is not None:

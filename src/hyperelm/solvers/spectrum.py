@@ -42,6 +42,11 @@ class Spectrum:
         self.largest = max((float(part.sigma[0]) for part in self.parts if len(part.sigma)), default=0.0)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the singular values are those of Φ_L(A): no unknowns were projected out."""
+        return not any(len(part.free) for part in self.reduced)
+
+    @property
     def floor(self) -> float:
         """The smallest ridge, relative to the largest eigenvalue, that rounding in the summary lets one see."""
         return max(part.problem.floor for part in self.reduced)
