@@ -69,6 +69,12 @@ def row_block(array: Any, rows: slice) -> Any:
     return array[rows, ...] if is_elsewhere(array) else array[rows]
 
 
+def taken(array: Any, rows: NDArray[np.intp]) -> Any:
+    """The rows with these numbers."""
+    xp = namespace(array=array)
+    return array[rows] if xp is np else xp.take(array, beside(rows, array), axis=0)
+
+
 def zeros(shape: tuple[int, ...], reference: Any) -> Any:
     """Zeros where `reference` lives, with its precision."""
     xp = namespace(reference=reference)

@@ -144,7 +144,8 @@ def describe(path: str | os.PathLike[str]) -> str:
         "output": f"{_form(target)}; weights {' x '.join(map(str, M.shape))}",
         "trained": f"on {model.n_samples_seen_:,} rows by {model.solver_}, "
         + ("and can go on" if model._state else "without the state to go on"),
-        "ridge": f"{model.ridge_:g} ({model.ridge})",
+        "ridge": f"{model.ridge_:g} ({model.ridge})"
+        + ("" if model.loo_error_ is None else f", mean squared error {model.loo_error_:.4g} on rows left out"),
         "weight scale": f"{model.weight_scale_:g} ({model.weight_scale})",
         "rank": f"{model.rank_} of {source.dim * len(M)}, condition {model.condition_:.3g}",
         "random state": str(model.random_state),
@@ -181,7 +182,8 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
         "output": _layout_fields(model._output),
         "solver": model.solver_,
         "container": getattr(model, "_sklearn_output_config", {}).get("transform"),
-        "numbers": {name: _finite(kind(getattr(model, name))) for name, kind in NUMBERS.items()},
+        "numbers": {name: _finite(kind(getattr(model, name))) for name, kind in NUMBERS.items()}
+        | {"loo_error_": None if model.loo_error_ is None else _finite(float(model.loo_error_))},
     }
     arrays: Arrays = {
         "table": model.algebra_.table,
@@ -324,6 +326,10 @@ class _Content:
             if type(value) is not kind:
                 raise ValueError(f"it does not say {name}")
             setattr(model, name, value)
+        error = numbers.get("loo_error_")  # which early files lack
+        if error is not None and not (isinstance(error, float) and error >= 0) and error != "inf":
+            raise ValueError("it does not say loo_error_")
+        model.loo_error_ = None if error is None else float(error)
         model.solver_ = self._choice("solver", METHODS[1:])
 
     def _add_labels(self, model: BaseELM) -> None:

@@ -102,7 +102,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         weight_scale: str | float = "auto",
         bias: bool = True,
         packing: str = "full",
-        ridge: float | str = "gcv",
+        ridge: float | str = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
         random_state: Any = None,

@@ -13,6 +13,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,13 +31,14 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside, precision, real
 from hyperelm.elm.drawing import Drawn, Encoder, Given, check_weight_scale, random_generator, times_auto
 from hyperelm.elm.layout import Layout
-from hyperelm.elm.passes import FirstLook, Seen, Targets, Training, values
+from hyperelm.elm.passes import FirstLook, Sampling, Seen, Targets, Training, values
 from hyperelm.elm.prediction import Prediction
 from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored, itself
 from hyperelm.packing import components
 from hyperelm.solvers import QR, AllRows, Gram, Solution
 from hyperelm.solvers.accumulator import Accumulator, check_weight
 from hyperelm.solvers.choice import KINDS, METHODS, answer
+from hyperelm.solvers.ridge import Choice, best_by_loo, combinations, sample_size
 from hyperelm.solvers.solve import check_ridge
 from hyperelm.solvers.team import Team
 
@@ -46,6 +48,10 @@ AUTO_SCALE = 0.5
 
 class RankDeficiencyWarning(UserWarning):
     """Columns of the hidden layer are linearly dependent and no ridge chooses among the solutions."""
+
+
+class BiasOnlyWarning(UserWarning):
+    """The inputs do not help to predict the targets: the fitted model predicts their mean for every row."""
 
 
 class BaseELM(Prediction, BaseEstimator):
@@ -65,7 +71,7 @@ class BaseELM(Prediction, BaseEstimator):
         bias: bool = True,
         packing: str = "full",
         direct_link: bool = False,
-        ridge: float | str = "gcv",
+        ridge: float | str = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
         random_state: Any = None,
@@ -288,20 +294,52 @@ class BaseELM(Prediction, BaseEstimator):
 
         `before` is the summary of rows that were seen earlier.
         """
-        kinds, ridge = KINDS[self.solver], None
+        kinds, fixed = KINDS[self.solver], None
+        ridge = self._ridge_for(once=source.once or before is not None)
         if source.once:
-            if self.solver == "auto" and self.ridge != "gcv" and float(self.ridge) > 0:
-                ridge = float(self.ridge)
-            kinds = kinds[:1] if ridge else kinds[-1:]
+            if self.solver == "auto" and not isinstance(ridge, str) and ridge > 0:
+                fixed = ridge
+            kinds = kinds[:1] if fixed else kinds[-1:]
         elif isinstance(before, QR):
             kinds = (QR,)  # there is no way back to normal equations
         for kind in kinds:
-            finish = partial(_solved, ridge=self.ridge, free=self._free(), final=kind is kinds[-1])
-            state, solution = source.fold(self._training(kind, encoder, ridge, _resumed_as(kind, before)), finish)
+            training = self._training(kind, encoder, fixed, _resumed_as(kind, before))
+            solve = self._leave_one_out if ridge == "loo" else partial(_fold_and_solve, ridge=ridge)
+            state, solution, choice = solve(source, training, free=self._free(), final=kind is kinds[-1])
             if solution is not None:
                 break
         assert solution is not None  # as the final word is
-        self._finish(state, solution)
+        self._finish(state, solution, choice)
+
+    def _ridge_for(self, *, once: bool) -> float | str:
+        """A number, or how it is chosen from rows that are read `once` or more often."""
+        if not isinstance(self.ridge, str):
+            return float(self.ridge)
+        if once and self.ridge == "loo":
+            raise ValueError(
+                "`ridge` must not be 'loo' where rows are read once, as by partial_fit and from an iterator: they must "
+                "be read again to be left out. Use 'auto', 'gcv' or a number."
+            )
+        return self.ridge if self.ridge != "auto" else "gcv" if once else "loo"
+
+    def _leave_one_out(
+        self, source: Source, training: Training, free: list[int], final: bool
+    ) -> tuple[Accumulator, Solution | None, Choice | None]:
+        """The summary of all rows, and the solution with the ridge that a second pass finds."""
+        state = source.fold(training, _checked)
+        if not (final or state.is_safe):
+            return state, None, None
+        # Of all rows at once no row can be left out: their QR decomposition has the same errors.
+        summary = source.fold(replace(training, kind=QR), itself) if self.solver == "svd" else state
+        mix, places = combinations(state.targets), self._output.places
+        if mix is not None:
+            summary = summary.combined(mix)
+            places = self._output.components_of(mix.shape[1])
+        size = sample_size(state.unknowns, state.algebra.dim)
+        sample = source.fold(Sampling(training, min(1.0, size / state.rows), mix), itself)
+        choice = best_by_loo(summary, sample, free=free, places=places, columns=self._output.columns)
+        solution = answer(state, choice.ridge, free=free, final=final)
+        return state, solution and replace(solution, is_bias_only=choice.is_bias_only), choice
 
     def _training(
         self, kind: type[Accumulator], encoder: Encoder, ridge: float | None, before: Accumulator | None
@@ -335,14 +373,24 @@ class BaseELM(Prediction, BaseEstimator):
         """Those of them that ridge does not penalise: the bias."""
         return [self._width() - 1] if self.bias else []
 
-    def _finish(self, state: Accumulator, solution: Solution) -> None:
+    def _finish(self, state: Accumulator, solution: Solution, choice: Choice | None) -> None:
         """Keep the summary for `partial_fit` and the solution, and build what prediction needs."""
         self._state = None if isinstance(state, AllRows) else state
         self.output_weights_ = kept_beside(solution.x, self.hidden_weights_)
         self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
         self.n_parameters_ = math.prod(self.hidden_weights_.shape) + math.prod(self.output_weights_.shape)
+        self.loo_error_ = None if choice is None else choice.error
         self.n_samples_seen_, self.solver_ = state.rows, state.method
         self._build_operators()
+        if solution.is_bias_only:
+            predicted = "the mean of the targets" if self.bias else "zero"
+            warnings.warn(
+                f"No ridge does better than {predicted} on rows that were left out, so that is what the model predicts "
+                f"for every row ({state.rows} rows, {self.n_hidden} neurons). Check the inputs and their scales, or "
+                "give more rows.",
+                BiasOnlyWarning,
+                stacklevel=5,
+            )
         full = self.algebra_.dim * len(solution.x)
         if self.ridge == 0 and solution.rank < full:
             warnings.warn(
@@ -372,12 +420,23 @@ def row_weights(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
     return check_weight(np.full(rows, sample_weight) if np.isscalar(sample_weight) else sample_weight, rows)
 
 
+def _checked(state: Accumulator) -> Accumulator:
+    if state.rows > 0 and state.weight == 0:
+        raise ValueError(f"`sample_weight` must not be zero for all {state.rows} rows.")
+    return state
+
+
+def _fold_and_solve(
+    source: Source, training: Training, free: list[int], final: bool, ridge: float | str
+) -> tuple[Accumulator, Solution | None, None]:
+    """The summary of all rows, and the solution where that summary lies."""
+    return *source.fold(training, partial(_solved, ridge=ridge, free=free, final=final)), None
+
+
 def _solved(
     state: Accumulator, ridge: float | str, free: Sequence[int], final: bool
 ) -> tuple[Accumulator, Solution | None]:
-    if state.rows > 0 and state.weight == 0:
-        raise ValueError(f"`sample_weight` must not be zero for all {state.rows} rows.")
-    return state, answer(state, ridge, free=free, final=final)
+    return _checked(state), answer(state, ridge, free=free, final=final)
 
 
 def _resumed_as(kind: type[Accumulator], before: Accumulator | None) -> Accumulator | None:

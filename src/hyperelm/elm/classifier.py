@@ -95,7 +95,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         bias: bool = True,
         packing: str = "full",
         direct_link: bool = False,
-        ridge: Any = "gcv",
+        ridge: Any = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
         class_weight: Any = None,

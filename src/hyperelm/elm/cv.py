@@ -36,7 +36,8 @@ from hyperelm.elm.passes import LeftOut
 from hyperelm.elm.regressor import ELMRegressor, checked_target
 from hyperelm.elm.rows import Block, Local, Rows, is_blocks, itself
 from hyperelm.solvers import QR, Gram
-from hyperelm.solvers.spectrum import PER_DECADE, Spectrum
+from hyperelm.solvers.ridge import Scores
+from hyperelm.solvers.spectrum import PER_DECADE, Spectrum, best_permitted, is_permitted
 from hyperelm.solvers.team import one_blas
 
 _TIE = 0.01
@@ -46,10 +47,16 @@ SCORINGS = ("loo", "gcv")
 
 
 class Curve(NamedTuple):
-    """The mean squared error of every ridge, and the smallest ridge and error that are more than rounding."""
+    """The mean squared error of every ridge, and the smallest ridge and error that are more than rounding.
+
+    `cautious` is what the ridges of a path are compared by, and `unit` the squared singular value that they are
+    multiples of.
+    """
 
     ridges: NDArray[np.float64]
     errors: NDArray[np.float64]
+    cautious: NDArray[np.float64]
+    unit: float
     floor: float
     least: float
 
@@ -60,9 +67,10 @@ class Curve(NamedTuple):
 
     @property
     def still_falls(self) -> bool:
-        """Whether the smallest ridge of a path is better than those a decade above it."""
+        """Whether the smallest ridge of a path is permitted, and better than those a decade above it."""
         above = self.errors[self.ridges > 9 * self.ridges[0]]
-        return bool(self.errors[0] * (1 + _TIE) < above.min(initial=np.inf))
+        falls = self.errors[0] * (1 + _TIE) < above.min(initial=np.inf)
+        return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.cautious)[0])
 
 
 class ELMRegressorCV(RegressorMixin, BaseEstimator):
@@ -269,14 +277,19 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         paths = [grid.ridges if grid.ridges is not None else self._path(spectrum) for spectrum in spectra]
         if self.scoring == "gcv":
             errors = [state.algebra.dim * spectrum.gcv(ridges) for spectrum, ridges in zip(spectra, paths)]
+            scores = [Scores(of_ridges, of_ridges) for of_ridges in errors]
         else:
             sums = source.fold(LeftOut(training, spectra, paths, kept), itself)
-            errors = [np.where(np.isnan(total), np.inf, total / max(state.weight, 1e-300)) for total in sums]
+            scores = [Scores.of(*total / max(state.weight, 1e-300)) for total in sums]
         floors = [s.floor * s.largest**2 for s in spectra]
         columns = network._output.columns
         # What normal equations leave of no error: 94 dB below the targets, 41 in single precision.
         least = float(np.finfo(state.dtype).eps ** 0.6) * state.square / max(state.weight, 1) / columns
-        return [Curve(ridges, e / columns, floor, least) for ridges, e, floor in zip(paths, errors, floors)]
+        units = [s.largest**2 for s in spectra]
+        return [
+            Curve(ridges, of_path.errors / columns, of_path.cautious / columns, unit, floor, least)
+            for ridges, of_path, unit, floor in zip(paths, scores, units, floors)
+        ]
 
     def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
         if spectrum.largest == 0:  # a constant layer
@@ -362,8 +375,8 @@ def _candidates(
     if grid.ridges is not None:
         yield from (common | {"ridge": float(ridge), "errors": e} for ridge, e in zip(grid.ridges, errors.T))
         return
-    mean = errors.mean(axis=0)
-    best = int(np.flatnonzero(mean <= mean.min() + rounding)[-1])
+    unit = max(curves[0].unit, np.finfo(np.float64).tiny)
+    best = best_permitted(ridges[0] / unit, np.mean([curve.cautious for curve in curves], axis=0), rounding)
     # The ridges of a path follow the size of a layer, so their mean is the geometric one.
     with np.errstate(divide="ignore"):
         yield common | {"ridge": float(np.exp(np.log(ridges[:, best]).mean())), "errors": errors[:, best]}

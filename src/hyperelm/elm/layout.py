@@ -59,6 +59,10 @@ class Layout:
         numbers, channels = np.divmod(np.arange(self.columns), self.channels)
         return numbers * self.dim + self.start + channels
 
+    def components_of(self, numbers: int) -> NDArray[np.intp]:
+        """The places of the components that columns fill, among those of so many numbers."""
+        return (self.dim * np.arange(numbers)[:, None] + self.start + np.arange(self.channels)).ravel()
+
     @property
     def is_flat(self) -> bool:
         """Whether the columns are the components, in order."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._arrays import beside, is_elsewhere, namespace
+from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
 from hyperelm._validation import FloatArray, as_real
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
@@ -26,9 +26,10 @@ from hyperelm.elm.layout import Layout
 from hyperelm.elm.rows import Block
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import as_long_as_safe
-from hyperelm.solvers.loo import left_out_residuals
+from hyperelm.solvers.loo import BySpectrum, residuals_by
+from hyperelm.solvers.ridge import RowSample, drawn, mixed, row_lengths
 from hyperelm.solvers.spectrum import Spectrum
-from hyperelm.solvers.sums import chunk_rows
+from hyperelm.solvers.sums import Planes, chunk_rows
 from hyperelm.solvers.team import Team
 
 _NUMBERS = 2**20  # that are looked at together
@@ -177,24 +178,28 @@ class Training:
         return self.kind(self.algebra, self.layer.width, self.output.features, self.encoder.weights.dtype)
 
     def add(self, summary: Accumulator, block: Block, team: Team) -> Accumulator:
-        x = self.input.pack(block.X, summary.dtype)
-        H, planes = self.layer(x, team)
-        cost: Weights = None
-        if block.targets_are_inputs:
-            t, known = x, planes
-        else:
-            targets, cost = self.targets(block.T)
-            if tuple(targets.shape) != (wanted := self.output.shape(len(block))):
-                raise ValueError(f"`y` must have the shape {wanted} as in the first block, got {tuple(targets.shape)}.")
-            if is_elsewhere(x) and not is_elsewhere(targets):
-                targets = beside(targets, x)  # indicators, which are made of labels in NumPy
-            check_range(targets, summary.dtype)
-            t, known = self.output.pack(targets, summary.dtype), None
+        H, t, cost, known = self.numbers(block, team)
         weight = block.weight if cost is None else cost if block.weight is None else block.weight * cost
         if self.ridge is not None:
             summary = as_long_as_safe(summary, H, t, weight, self.ridge)
         summary.update(H, t, weight, count=block.count, team=team, known=known)
         return summary
+
+    def numbers(self, block: Block, team: Team) -> tuple[FloatArray, FloatArray, Weights, Planes | None]:
+        """The hidden layer and the targets of rows, (m, width, d) and (m, N, d), the cost of an error on each row, and
+        planes of the targets where they are known."""
+        dtype = self.encoder.weights.dtype
+        x = self.input.pack(block.X, dtype)
+        H, planes = self.layer(x, team)
+        if block.targets_are_inputs:
+            return H, x, None, planes
+        targets, cost = self.targets(block.T)
+        if tuple(targets.shape) != (wanted := self.output.shape(len(block))):
+            raise ValueError(f"`y` must have the shape {wanted} as in the first block, got {tuple(targets.shape)}.")
+        if is_elsewhere(x) and not is_elsewhere(targets):
+            targets = beside(targets, x)  # indicators, which are made of labels in NumPy
+        check_range(targets, dtype)
+        return H, self.output.pack(targets, dtype), cost, None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the layer, which is as large as the weights."""
@@ -202,8 +207,51 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """The second pass over the rows: the hidden layer of a share of them, which are then left out one after the other.
+
+    mix : (N, R), the combinations of the targets that stand for all of them; None for the targets themselves
+    """
+
+    training: Training
+    share: float
+    mix: NDArray[np.float64] | None
+    name = "leave-one-out"
+
+    @property
+    def size(self) -> int:
+        return self.training.size
+
+    @property
+    def work(self) -> float:
+        return self.training.work * self.share
+
+    def begin(self) -> RowSample:
+        training = self.training
+        targets = training.output.features if self.mix is None else self.mix.shape[1]
+        d, dtype = training.algebra.dim, training.encoder.weights.dtype
+        H, T = (np.zeros((0, columns, d), dtype) for columns in (training.layer.width, targets))
+        return RowSample(H, T, np.zeros(0), np.zeros(0))
+
+    def add(self, summary: RowSample, block: Block, team: Team) -> RowSample:
+        times: FloatArray = np.ones(len(block))
+        if self.share < 1:
+            at, times = drawn(row_lengths(block.X), self.share)
+            block = block.taken(at)
+        H, t, cost, _ = self.training.numbers(block, team)
+        T = to_numpy(t)
+        if self.mix is not None:
+            T = mixed(T, self.mix)
+        # A row of weight 2 is two samples, of which one is left out; a cost is that of each of them.
+        one, costs = np.minimum(block.weights, 1), 1.0 if cost is None else cost
+        summary.merge(RowSample(to_numpy(H).copy(), T, one * costs, times * block.weights * costs))
+        return summary
+
+
+@dataclass(frozen=True)
 class LeftOut:
-    """The second pass over the rows: Σ w‖e‖² of the errors that each has when it is left out, for every ridge.
+    """The second pass of a search: Σ w‖e‖² of the errors that rows have when they are left out, and the sums of their
+    leverages, (2, ridges).
 
     For every number of neurons there is a spectrum, a path of ridges, and the numbers of the hidden layer it keeps.
     """
@@ -225,7 +273,7 @@ class LeftOut:
         return self.training.work
 
     def begin(self) -> list[NDArray[np.float64]]:
-        return [np.zeros(len(path)) for path in self.paths]
+        return [np.zeros((2, len(path))) for path in self.paths]
 
     def add(self, summary: list[NDArray[np.float64]], block: Block, team: Team) -> list[NDArray[np.float64]]:
         dtype, output = self.spectra[0].state.dtype, self.training.output
@@ -233,7 +281,7 @@ class LeftOut:
         t = output.pack(block.T, dtype)
         w = block.weights
         for total, spectrum, ridges, unknowns in zip(summary, self.spectra, self.paths, self.kept):
-            e = left_out_residuals(spectrum, ridges, H[:, unknowns], t, np.minimum(w, 1))
+            e, leverage = residuals_by(BySpectrum(spectrum, ridges), H[:, unknowns], t, np.minimum(w, 1))
             e = e.reshape(len(w), len(ridges), -1)[:, :, output.places].astype(np.float64, copy=False)
-            total += np.einsum("m,mrc,mrc->r", w, e, e)
+            total += np.einsum("m,mrc,mrc->r", w, e, e), w @ leverage
         return summary

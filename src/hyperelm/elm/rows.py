@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from hyperelm._arrays import is_elsewhere, row_block
+from hyperelm._arrays import is_elsewhere, row_block, taken
 from hyperelm.elm.progress import Progress
 from hyperelm.solvers.accumulator import check_finite
 from hyperelm.solvers.sums import row_blocks
@@ -144,6 +144,12 @@ class Block:
     @property
     def targets_are_inputs(self) -> bool:
         return self._rows.T is self._rows.X
+
+    def taken(self, at: NDArray[np.intp]) -> Block:
+        """Those of the rows with these numbers."""
+        X = taken(self.X, at)
+        T = X if self.targets_are_inputs else taken(self.T, at)
+        return Rows(X, T, None if self.weight is None else self.weight[at]).block(slice(0, len(at)))
 
     @property
     def count(self) -> float:

@@ -163,6 +163,10 @@ class Accumulator(ABC):
     def _merge(self, other: Any) -> None: ...
 
     @abstractmethod
+    def combined(self, C: NDArray[np.float64]) -> Accumulator:
+        """What the accumulator of the targets TC would hold, C being (N, R) and real, but for their squares."""
+
+    @abstractmethod
     def problems(self) -> Sequence[Problem]:
         """The least-squares problem of every block of the algebra."""
 

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hyperelm._arrays import as_precision, beside, detached, is_elsewhere, namespace, numpy_dtype
+from hyperelm._arrays import as_precision, beside, detached, is_elsewhere, namespace, numpy_dtype, taken, to_numpy
 from hyperelm._validation import FloatArray, as_hypercomplex, check_choice, is_number
 from hyperelm.algebra import Algebra
 from hyperelm.products import matmul, norm
 from hyperelm.solvers.accumulator import Accumulator, check_finite
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
+from hyperelm.solvers.ridge import RowSample, best_by_loo, combinations, drawn, mixed, row_lengths, sample_size
 from hyperelm.solvers.solve import Solution, check_ridge, solve
 from hyperelm.solvers.sums import chunk_rows, row_blocks, total_square
 from hyperelm.solvers.svd import AllRows
@@ -149,9 +150,10 @@ def lstsq(
     A : array of shape (M, L, d)
     B : array of shape (M, N, d)
     algebra : Algebra
-    ridge : float or "gcv"
-        The penalty λ of min ‖AX - B‖² + λ‖X‖²; "gcv" chooses it by generalised cross-validation. With 0 the answer
-        is the solution of least Frobenius norm, also where there are fewer rows than unknowns.
+    ridge : float, "auto", "loo" or "gcv"
+        The penalty λ of min ‖AX - B‖² + λ‖X‖². "loo" chooses it by exact leave-one-out errors, and so does "auto";
+        "gcv" by generalised cross-validation. With 0 the answer is the solution of least Frobenius norm, also where
+        there are fewer rows than unknowns.
     method : {"auto", "gram", "qr", "svd"}
         Normal equations, sequential QR, the singular values of Φ_L(A) as in the paper, or what the condition asks for.
     rtol : float, optional
@@ -180,7 +182,13 @@ def lstsq(
         raise ValueError(f"`rtol` must be a number in [0, 1), got {rtol!r}.")
     kinds = KINDS[method]
     for kind in kinds:
-        solution = answer(_accumulate(kind, A, B, algebra), ridge, rtol=rtol, final=kind is kinds[-1])
+        state, final = _accumulate(kind, A, B, algebra), kind is kinds[-1]
+        if ridge in ("auto", "loo") and (final or state.is_safe):
+            # Of all rows at once no row can be left out: their QR decomposition has the same errors.
+            summary = _accumulate(QR, A, B, algebra) if method == "svd" else state
+            solution = answer(state, _left_out(summary, A, B), rtol=rtol, final=final)
+        else:
+            solution = answer(state, ridge, rtol=rtol, final=final)
         if solution is not None:
             break
     assert solution is not None  # as the final word is
@@ -217,6 +225,19 @@ def _accumulate(kind: type[Accumulator], A: FloatArray, B: FloatArray, algebra: 
         for rows in row_blocks(M, chunk_rows(algebra, 0, L, N, state.dtype.itemsize)):
             state.update(A[rows, ...], B[rows, ...], team=crew)
     return state
+
+
+def _left_out(state: Accumulator, A: FloatArray, B: FloatArray) -> float:
+    """The ridge with the smallest leave-one-out error of all components."""
+    (M, L, d), N = A.shape, B.shape[1]
+    if M * L * N == 0:
+        return 0.0
+    at, times = drawn(row_lengths(A), min(1.0, sample_size(L, d) / M))
+    rows, targets = to_numpy(taken(A, at)), to_numpy(taken(B, at))
+    if (mix := combinations(N)) is not None:
+        state, targets = state.combined(mix), mixed(targets, mix)
+    sample = RowSample(rows, targets, np.ones(len(at)), times)
+    return best_by_loo(state, sample, free=(), places=np.arange(targets[0].size), columns=N).ridge
 
 
 def _result(A: FloatArray, B: FloatArray, algebra: Algebra, solution: Solution, method: str) -> LstsqResult:

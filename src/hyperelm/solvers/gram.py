@@ -176,6 +176,12 @@ class Gram(Accumulator):
         part._count_as(self)
         return part
 
+    def combined(self, C: NDArray[np.float64]) -> Gram:
+        part = Gram(self.algebra, self.unknowns, C.shape[1], self.dtype)
+        part._forms, part._coordinates = self._summed_squares(), self._summed_crosses() @ C.astype(self.dtype)
+        part._count_as(self)
+        return part
+
     def problems(self) -> list[NormalEquations]:
         self._check_safe("It sums squares: take 'qr' or 'auto', or scale the columns.")
         basis = block_basis(self.algebra)

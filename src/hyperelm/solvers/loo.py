@@ -5,12 +5,14 @@ sample would have had without itself follows from its leverage block, in every b
 
     e₋ₘ = (1 - w_m B(a_m) S⁻¹ B(a_m)ᴴ)⁻¹ e_m.
 
-In the basis V of the singular vectors S is diagonal, so rows that are projected on it once serve every λ.
+In the basis V of the singular vectors S is diagonal, so rows that are projected on it once serve every λ
+(`BySpectrum`). For a single λ the Cholesky factor of S does (`ByCholesky`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.planes import block_basis, block_matrix, from_planes, gather, planes, put_coordinates
 from hyperelm.solvers.accumulator import Accumulator, check_weight
 from hyperelm.solvers.gram import Gram
-from hyperelm.solvers.problem import Array
+from hyperelm.solvers.problem import Array, Cholesky, Reduced
 from hyperelm.solvers.qr import QR
 from hyperelm.solvers.solve import Solution
 from hyperelm.solvers.spectrum import Spectrum, default_rtol
@@ -62,57 +64,143 @@ def left_out_residuals(
 
     `sample_weight` is what is left out: all of a row's weight, or a part of it.
     """
-    state, basis = spectrum.state, block_basis(spectrum.state.algebra)
-    weight = check_weight(sample_weight, len(H))
-    shape = (len(H), len(ridges), state.targets, state.algebra.dim)
+    return residuals_by(BySpectrum(spectrum, ridges), H, T, sample_weight)[0]
+
+
+class Way(Protocol):
+    """How residuals and leverages are found for some ridges."""
+
+    @property
+    def state(self) -> Accumulator: ...
+    @property
+    def ridges(self) -> NDArray[np.float64]: ...
+    def residuals(self, number: int, A: Array, t: Array) -> tuple[Array, Array, Array]:
+        """Of the rows A, (n m, K), and their targets t, (n, m, copies, N), of the block with this number: the residuals
+        (n, ridges, copies, N, m), the leverage blocks (n, n, ridges, m), and the rounding of these, (ridges, 1)."""
+
+
+def residuals_by(
+    way: Way, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None
+) -> tuple[FloatArray, NDArray[np.float64]]:
+    """The residuals of rows that are left out, (m, ridges, N, d), and the leverage of each row, (m, ridges).
+
+    The leverage is a mean over the d components, so that its sum over all rows is tr S_λ/d of the hat matrix S_λ.
+    """
+    state, basis, ridges = way.state, block_basis(way.state.algebra), len(way.ridges)
+    d, weight = state.algebra.dim, check_weight(sample_weight, len(H))
+    leverages = np.zeros((len(H), ridges))
+    shape = (len(H), ridges, state.targets, d)
     if len(H) == 0:
-        return np.zeros(shape, state.dtype)
+        return np.zeros(shape, state.dtype), leverages
     entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
-    residuals = np.empty((state.algebra.dim, len(H), len(ridges) * state.targets), state.dtype)
+    residuals = np.empty((d, len(H), ridges * state.targets), state.dtype)
     for n, block in enumerate(basis.blocks):
         at = basis.coordinate_slices[n]
         A = block_matrix(entries[basis.entry_slices[n]], block)
         t = gather(coordinates[at], block).reshape(block.size, len(H), block.copies, state.targets)
-        e, leverage, rounding = _residuals(A, t, spectrum, n, ridges)
+        e, leverage, rounding = way.residuals(n, A, t)
         if weight is not None:
             leverage *= weight
+        leverages += block.parts * block.copies / d * np.einsum("pprm->mr", leverage).real
         left_out = _solve_rows(np.eye(block.size)[:, :, None, None] - leverage, e, rounding)
         # (n, ridges, copies, N, m) -> (n m, copies ridges N)
         left_out = left_out.transpose(0, 4, 2, 1, 3).reshape(block.size * len(H), -1)
         put_coordinates(left_out, residuals[at], block)
-    return from_planes(residuals, basis.coordinates).reshape(shape)
+    return from_planes(residuals, basis.coordinates).reshape(shape), leverages
 
 
-def _residuals(
-    A: Array, t: Array, spectrum: Spectrum, number: int, ridges: NDArray[np.float64]
-) -> tuple[Array, Array, Array]:
-    """Of the rows A, (n m, K), and their targets t, (n, m, copies, N), of the block with this number: the residuals
-    (n, ridges, copies, N, m), the leverage blocks (n, n, ridges, m), and the rounding of these, (ridges, 1)."""
-    n, m, copies, N = t.shape
-    part, dtype = spectrum.parts[number], A.real.dtype
-    rows, rest, free = spectrum.reduced[number].project(A, t.reshape(n * m, copies * N))
-    free = free.reshape(n, m, -1)
-    # In units of the largest singular value: the squares of rows may be beyond their precision.
-    unit = spectrum.largest or 1.0
-    P = ((rows / dtype.type(unit)) @ part.V).reshape(n, m, -1)
-    sigma = np.asarray(part.sigma, np.float64) / unit
-    below = sigma**2 + (ridges / unit / unit)[:, None]
-    seen = (ridges[:, None] > 0) & (below > 0) | (sigma > default_rtol(spectrum.state))
-    inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen).astype(dtype, copy=False)
-    coefficients = (inverse * sigma.astype(dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
-    predicted = coefficients.reshape(len(ridges) * copies * N, len(sigma)) @ P.reshape(n * m, len(sigma)).T
-    e = np.moveaxis(predicted.reshape(len(ridges), copies, N, n, m), 3, 0)
-    e = e - np.moveaxis(rest.reshape(t.shape), 1, 3)[:, None]
-    leverage = np.empty((n, n, len(ridges), m), A.dtype)
+class BySpectrum(NamedTuple):
+    """All ridges at once, from rows in the basis V of the singular vectors, where S is diagonal."""
+
+    spectrum: Spectrum
+    ridges: NDArray[np.float64]
+
+    @property
+    def state(self) -> Accumulator:
+        return self.spectrum.state
+
+    def residuals(self, number: int, A: Array, t: Array) -> tuple[Array, Array, Array]:
+        n, m, copies, N = t.shape
+        spectrum, ridges, part, dtype = self.spectrum, self.ridges, self.spectrum.parts[number], A.real.dtype
+        rows, rest, free = spectrum.reduced[number].project(A, t.reshape(n * m, copies * N))
+        # In units of the largest singular value: the squares of rows may be beyond their precision.
+        unit = spectrum.largest or 1.0
+        P = ((rows / dtype.type(unit)) @ part.V).reshape(n, m, -1)
+        sigma = np.asarray(part.sigma, np.float64) / unit
+        below = sigma**2 + (ridges / unit / unit)[:, None]
+        seen = (ridges[:, None] > 0) & (below > 0) | (sigma > default_rtol(spectrum.state))
+        inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen).astype(dtype, copy=False)
+        coefficients = (inverse * sigma.astype(dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
+        predicted = coefficients.reshape(len(ridges) * copies * N, len(sigma)) @ P.reshape(n * m, len(sigma)).T
+        e = np.moveaxis(predicted.reshape(len(ridges), copies, N, n, m), 3, 0)
+        e = e - np.moveaxis(rest.reshape(t.shape), 1, 3)[:, None]
+        leverage = _leverages(lambda p, q: inverse @ (P[p] * P[q].conj()).T, free.reshape(n, m, -1), len(ridges))
+        loss = below.max(axis=1, initial=0) / below.min(axis=1, initial=np.inf, where=seen)
+        return e, leverage, _rounding(self.state, loss[:, None])
+
+
+class ByCholesky(NamedTuple):
+    """One ridge, from S = GᴴG of every block: without singular vectors, which cost many times as much."""
+
+    state: Accumulator
+    reduced: Sequence[Reduced]
+    factors: Sequence[Cholesky]
+    ridge: float
+    largest: float
+
+    @property
+    def ridges(self) -> NDArray[np.float64]:
+        return np.array([self.ridge])
+
+    def residuals(self, number: int, A: Array, t: Array) -> tuple[Array, Array, Array]:
+        n, m, copies, N = t.shape
+        reduced, factor = self.reduced[number], self.factors[number]
+        rows, rest, free = reduced.project(A, t.reshape(n * m, copies * N))
+        e = rows @ factor.solution(reduced.problem.cross) - rest
+        # a S⁻¹ aᴴ = ‖a G⁻¹‖²
+        P = factor.inverse_times(rows).reshape(n, m, -1)
+        leverage = _leverages(lambda p, q: np.einsum("mk,mk->m", P[p], P[q].conj()), free.reshape(n, m, -1), 1)
+        loss = np.full((1, 1), (self.largest**2 + self.ridge) / self.ridge)
+        return e.reshape(n, m, copies, N).transpose(0, 2, 3, 1)[:, None], leverage, _rounding(self.state, loss)
+
+
+class ByBias(NamedTuple):
+    """The ridge that leaves nothing but the free unknowns."""
+
+    state: Accumulator
+    reduced: Sequence[Reduced]
+
+    @property
+    def ridges(self) -> NDArray[np.float64]:
+        return np.array([np.inf])
+
+    def residuals(self, number: int, A: Array, t: Array) -> tuple[Array, Array, Array]:
+        n, m, copies, N = t.shape
+        _, rest, free = self.reduced[number].project(A, t.reshape(n * m, copies * N))
+        leverage = _leverages(lambda *_: np.zeros(m), free.reshape(n, m, -1), 1)
+        e = -rest.reshape(n, m, copies, N).transpose(0, 2, 3, 1)[:, None]
+        return e, leverage, _rounding(self.state, np.ones((1, 1)))
+
+
+def _leverages(penalised: Callable[[int, int], Array], free: Array, ridges: int) -> Array:
+    """The leverage blocks, (n, n, ridges, m), from those of the penalised unknowns, by row and column, and of the free
+    ones, AW, (n, m, rank)."""
+    n, m, _ = free.shape
+    leverage = np.empty((n, n, ridges, m), free.dtype)
     for p in range(n):
         for q in range(p + 1):
-            ends = np.einsum("mk,mk->m", free[p], free[q].conj())
-            leverage[p, q] = inverse @ (P[p] * P[q].conj()).T + ends
+            leverage[p, q] = penalised(p, q) + np.einsum("mk,mk->m", free[p], free[q].conj())
             leverage[q, p] = leverage[p, q].conj()
-    # Seen was up to 0.6 eps κ² from normal equations and 4 eps κ from qr, κ with the ridge.
-    loss = below.max(axis=1, initial=0) / below.min(axis=1, initial=np.inf, where=seen)
-    loss = loss if isinstance(spectrum.state, Gram) else np.sqrt(loss)
-    return e, leverage, np.minimum((100 + 10 * loss[:, None]) * np.finfo(dtype).eps, 0.01)
+    return leverage
+
+
+def _rounding(state: Accumulator, loss: Array) -> Array:
+    """What rounding may leave of leverages, given the squared condition of S with the ridge.
+
+    Seen was up to 0.6 eps κ² from normal equations and 4 eps κ from qr.
+    """
+    loss = loss if isinstance(state, Gram) else np.sqrt(loss)
+    return np.minimum((100 + 10 * loss) * np.finfo(state.dtype).eps, 0.01)
 
 
 def _solve_rows(matrices: Array, e: Array, rounding: Array) -> Array:

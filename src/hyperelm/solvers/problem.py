@@ -128,6 +128,12 @@ class Cholesky:
             xt = trsm(1, self.S, xt, side=1, trans_a=adjoint, overwrite_b=True)
         return np.asarray(xt.T)
 
+    def inverse_times(self, rows: Array) -> Array:
+        """AG⁻¹, (m, K), of rows A, where AᴴA + λ = GᴴG: here G is the conjugate of S."""
+        columns = np.conj(rows, order="C").T
+        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, columns))
+        return np.conj(trsm(1, self.S, columns, trans_a=1, overwrite_b=True).T)
+
 
 @dataclass(frozen=True)
 class NormalEquations:
@@ -203,6 +209,16 @@ class NormalEquations:
         except linalg.LinAlgError:
             return None
 
+    @property
+    def _unit(self) -> float:
+        """The largest diagonal entry: in units of it squares of squares do not overflow."""
+        return float(self.gram.diagonal().real.max(initial=0)) or 1.0
+
+    def largest(self) -> float:
+        """An estimate of the largest singular value of A, by Lanczos' method."""
+        unit = self._unit
+        return float(np.sqrt(unit) * np.sqrt(lanczos(lambda v: (self.gram @ v) / unit, self.gram)))
+
     def extreme_values(self, factor: Cholesky | None) -> tuple[float, float]:
         """Estimates of the largest and the smallest singular value of A, given the Cholesky factor of AᴴA.
 
@@ -212,14 +228,12 @@ class NormalEquations:
         if self.size <= _SMALL:
             values = self.singular_values()
             return float(values[0]), float(values[-1])
-        # In units of the largest diagonal entry, or squares of squares would overflow.
-        unit = float(self.gram.diagonal().real.max(initial=0)) or 1.0
-        largest = np.sqrt(unit) * np.sqrt(lanczos(lambda v: (self.gram @ v) / unit, self.gram))
+        largest, unit = self.largest(), self._unit
         if factor is None or self.gram.diagonal().real.min(initial=unit) <= np.finfo(self.gram.dtype).eps * unit:
-            return float(largest), 0.0
+            return largest, 0.0
         # The transposed matrix, of which S is the factor, has the same eigenvalues.
         inverse = lanczos(lambda v: linalg.cho_solve((factor.S, False), v * unit, check_finite=False), self.gram)
-        return float(largest), float(np.sqrt(unit) / np.sqrt(inverse))
+        return largest, float(np.sqrt(unit) / np.sqrt(inverse))
 
 
 @dataclass(frozen=True)

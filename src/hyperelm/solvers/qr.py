@@ -133,6 +133,15 @@ class QR(Accumulator):
         part._count_as(self)
         return part
 
+    def combined(self, C: NDArray[np.float64]) -> QR:
+        part = QR(self.algebra, self.unknowns, C.shape[1], self.dtype)
+        part._factors = []
+        for R, qt in self._gathered():
+            of_copies = qt.reshape(len(qt), -1, self.targets) @ C.astype(self.dtype)
+            part._factors.append((R, np.asfortranarray(of_copies.reshape(len(qt), -1))))
+        part._count_as(self)
+        return part
+
     def problems(self) -> Sequence[Triangular]:
         self._check_safe("Take double precision, or divide the columns by their size.")
         blocks = block_basis(self.algebra).blocks

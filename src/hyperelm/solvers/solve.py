@@ -17,6 +17,8 @@ from hyperelm.solvers.problem import Array, Cholesky, NormalEquations, Problem
 from hyperelm.solvers.spectrum import Spectrum, default_rtol, project_out
 from hyperelm.solvers.team import one_blas
 
+CHOICES = ("auto", "loo", "gcv")  # of a ridge that is not given
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -28,6 +30,7 @@ class Solution:
     ridge : the penalty that was used
     seen : whether the summary shows the residual by which the ridge was chosen
     cut_off : whether smaller ridges than it shows may have been a better choice
+    is_bias_only : whether the ridge leaves nothing but the unknowns that it does not penalise
     """
 
     x: FloatArray
@@ -37,6 +40,7 @@ class Solution:
     ridge: float
     seen: bool = True
     cut_off: bool = False
+    is_bias_only: bool = False
 
 
 def solve(
@@ -57,9 +61,9 @@ def solve(
 
 
 def check_ridge(ridge: Any) -> None:
-    known = isinstance(ridge, str) and ridge == "gcv"
+    known = isinstance(ridge, str) and ridge in CHOICES
     if not known and not (is_number(ridge) and ridge >= 0):
-        raise ValueError(f"`ridge` must be a finite number >= 0 or 'gcv', got {ridge!r}.")
+        raise ValueError(f"`ridge` must be a finite number >= 0 or one of 'auto', 'loo', 'gcv', got {ridge!r}.")
 
 
 def _solve(state: Accumulator, ridge: float | str, free: Sequence[int], rtol: float | None) -> Solution:
@@ -69,7 +73,12 @@ def _solve(state: Accumulator, ridge: float | str, free: Sequence[int], rtol: fl
     spectrum = Spectrum(state, free, problems)
     penalty = spectrum.best_by_gcv()
     solution = _with_ridge(state, problems, penalty, free, rtol, spectrum)
-    return replace(solution, seen=spectrum.sees_residual(penalty), cut_off=spectrum.is_cut_off())
+    return replace(
+        solution,
+        seen=spectrum.sees_residual(penalty),
+        cut_off=spectrum.is_cut_off(),
+        is_bias_only=spectrum.is_bias_only(penalty),
+    )
 
 
 def _with_ridge(
@@ -83,14 +92,14 @@ def _with_ridge(
     # The singular values that normal equations do not show matter beside a ridge, but to a Cholesky decomposition they
     # are there. A cut among those that are shown it cannot make.
     uncut = rtol is None or (ridge > 0 and rtol <= np.sqrt(np.finfo(state.dtype).eps))
-    if uncut and (normal := _normal_equations(problems)) and (spectrum is None or ridge > 0):
+    if uncut and (normal := normal_equations(problems)) and (spectrum is None or ridge > 0):
         solution = _by_cholesky(state, normal, ridge, free, rtol, spectrum)
         if solution is not None:
             return solution
     return _by_spectrum(spectrum or Spectrum(state, free if ridge > 0 else (), problems), problems, ridge, rtol)
 
 
-def _normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
+def normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
     """The problems, if they are all given by normal equations; else none."""
     normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
     return normal if len(normal) == len(problems) else []
@@ -131,7 +140,7 @@ def _rank_and_condition(
     """Of Φ_L(A), and its largest singular value: from all of them where they are known, or else as cheap as can be."""
     if spectrum is not None and spectrum.is_whole:
         return _from_values(state, problems, [part.sigma for part in spectrum.parts], rtol)
-    if rtol is None and (normal := _normal_equations(problems)):
+    if rtol is None and (normal := normal_equations(problems)):
         known = _from_extremes(state, normal, [problem.cholesky(0.0) for problem in normal])
         if known is not None:
             return known

@@ -3,10 +3,27 @@
 Of the real problem Φ_L(A) φ(X) ≈ φ(B), with n = d Σw rows and the hat matrix S_λ, generalised cross-validation
 minimises
 
-    GCV(λ) = n ‖(1 - S_λ) φ(B)‖² / (n - tr S_λ)²
+    GCV(λ) = n ‖(1 - S_λ) φ(B)‖² / (n - γ tr S_λ)²
 
 over a path of ridges. With the singular values of each block, from which the unpenalised unknowns were projected out,
 both curves, and X_λ, cost next to nothing for another λ.
+
+γ = 1 is the classical score. It undersmooths: with repeated rows, heavy tails or few distinct values it takes ridges
+near zero. γ > 1 makes every degree of freedom cost more.
+
+The path has two ends. The upper one is σ₁²/eps, σ₁ being the largest singular value: there the penalised weights
+vanish to rounding, and the unpenalised bias predicts the mean. The lower one is the higher of two floors.
+
+- Rounding: below `Problem.floor` the summary of the rows does not show what a ridge does.
+- Extrapolation: rows are left unexplained by the ridges above λ, with residuals r. What λ adds to the weights has a
+  norm of at most ‖r‖/(2√λ). Along their main direction the rows have a root mean square of σ₁/√n. So what λ adds to
+  the prediction of a new row of that length, in whatever direction it points, is at most
+
+      ‖r‖/√n · σ₁/(2√λ).
+
+  This must not be more than 500 times the root mean square of the targets, which is λ/σ₁² >= 1e-6 ‖r‖²/‖t‖². The share
+  ‖r‖²/‖t‖² is taken from the scores of the ridges above λ. So the floor is 1e-6 for targets with noise, and lower only
+  where more and more of the targets is explained.
 """
 
 from __future__ import annotations
@@ -22,6 +39,8 @@ from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Problem, Reduced
 
 PER_DECADE = 10  # ridges that GCV looks at
+UNDERSMOOTHING = 1.4  # γ
+EXTRAPOLATION = 1e-6  # the smallest ridge on a path, relative to σ₁²
 _ROUNDING = 100  # times eps of the squares of the targets
 
 
@@ -52,9 +71,9 @@ class Spectrum:
         return max(part.problem.floor for part in self.reduced)
 
     def path(self, per_decade: int = PER_DECADE) -> NDArray[np.float64]:
-        """Ridges from above the floor to 100 times the largest eigenvalue, evenly on a logarithmic scale.
+        """Ridges from the floor of rounding to 100 σ₁², evenly on a logarithmic scale, and one for the bias alone.
 
-        Relative to that eigenvalue they are powers of ten, so the paths of two spectra match from their ends down.
+        Relative to σ₁² they are powers of ten, so the paths of two spectra match from their ends down.
         """
         info, square = np.finfo(np.float64), self.largest * self.largest
         if not info.tiny / info.eps < square < info.max * info.eps:
@@ -63,18 +82,35 @@ class Spectrum:
                 f"their largest singular value is {self.largest:g}. Divide the columns by their size."
             )
         lowest = int(np.ceil(per_decade * np.log10(self.floor)))
-        return np.asarray(square * 10.0 ** (np.arange(lowest, 2 * per_decade + 1) / per_decade))
+        even = 10.0 ** (np.arange(lowest, 2 * per_decade + 1) / per_decade)
+        return np.append(square * even, self.largest_ridge)
+
+    def shares(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ridges in units of σ₁²."""
+        return np.asarray(ridges / self.largest / self.largest)
+
+    @property
+    def largest_ridge(self) -> float:
+        """The ridge from which on the penalised weights are zero to rounding."""
+        return self.largest * self.largest / float(np.finfo(self.state.dtype).eps)
+
+    def is_bias_only(self, ridge: float) -> bool:
+        """Whether a ridge leaves nothing but the unknowns that it does not penalise, and these leave a residual."""
+        if self.largest == 0 or ridge < self.largest_ridge:
+            return False
+        return bool(self._residuals(np.array([ridge]))[0] > float(np.finfo(self.state.dtype).eps) * self.state.square)
 
     def gcv(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of ridges; infinite where as many unknowns as rows are left."""
         rows = self.state.algebra.dim * self.state.weight
         seen = [part.sigma > default_rtol(self.state) * self.largest for part in self.parts]
         ranks = [reduced.root.shape[1] + int(kept.sum()) for reduced, kept in zip(self.reduced, seen)]
-        # n - tr S = (n - rank) + Σ λ/(σ²+λ) over the singular values that are not zero: in this order the digits are
-        # kept where tr S is close to n.
-        left = np.full(len(ridges), rows - sum(part.multiplicity * rank for part, rank in zip(self.parts, ranks)))
+        # n - γ tr S = (n - γ rank) + γ Σ λ/(σ²+λ) over the singular values that are not zero: in this order the digits
+        # are kept where γ tr S is close to n.
+        rank = sum(part.multiplicity * rank for part, rank in zip(self.parts, ranks))
+        left = np.full(len(ridges), rows - UNDERSMOOTHING * rank)
         for part, kept in zip(self.parts, seen):
-            left += part.multiplicity * part.shrinkage(ridges)[:, kept].sum(axis=1)
+            left += UNDERSMOOTHING * part.multiplicity * part.shrinkage(ridges)[:, kept].sum(axis=1)
         scores = rows * self._residuals(ridges)
         return np.divide(scores, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
 
@@ -95,8 +131,9 @@ class Spectrum:
         lowest = self.floor * self.largest * self.largest
         if not any((part.sigma**2 <= lowest).any() for part in self.parts):
             return False
-        below, above = self.gcv(np.array([lowest, 10 * lowest]))
-        return bool(below < above)
+        ridges = self.path()
+        scores = self.gcv(ridges)
+        return bool(scores[0] < scores[PER_DECADE] and is_permitted(self.shares(ridges), scores)[0])
 
     def _residuals(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """‖(1 - S_λ) φ(B)‖²."""
@@ -114,9 +151,7 @@ class Spectrum:
         if self.largest == 0:
             return 0.0
         self._check_squares()
-        per_decade = PER_DECADE
-        while len(ridges := self.path(per_decade)) < 50:  # in single precision rounding leaves few decades
-            per_decade += PER_DECADE
+        ridges = self.path()
         scores = self.gcv(ridges)
         if not np.isfinite(scores).any():
             warnings.warn(
@@ -125,7 +160,7 @@ class Spectrum:
                 stacklevel=2,
             )
             return float(ridges[-1])
-        return float(ridges[int(np.argmin(scores))])
+        return float(ridges[best_permitted(self.shares(ridges), scores)])
 
     def _check_squares(self) -> None:
         """Scores are made of squares of the targets, which are numbers only up to a size, and from one on."""
@@ -142,6 +177,31 @@ class Spectrum:
         cutoff = rtol * self.largest
         xs = [part.restore(spectral.solution(ridge, cutoff)) for part, spectral in zip(self.reduced, self.parts)]
         return self.state.numbers(xs)
+
+
+def best_permitted(shares: NDArray[np.float64], scores: NDArray[np.float64], rounding: float = 0.0) -> int:
+    """The number of the best ridge on a path among those that extrapolation permits; of equal ones the largest.
+
+    `shares` are the ridges in units of σ₁²; differences of scores up to `rounding` say nothing.
+    """
+    permitted = is_permitted(shares, scores)
+    best = scores[permitted].min()
+    return int(np.flatnonzero(permitted & (scores <= best + rounding))[-1])
+
+
+def is_permitted(shares: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which ridges of a path are above the floor of extrapolation, given their scores.
+
+    A ridge is, if all above it are and λ/σ₁² >= 1e-6 times the share of the targets that these leave unexplained: the
+    best of their scores, relative to that of the bias alone, which is the last.
+    """
+    of_bias = scores[-1]
+    best_above = np.minimum.accumulate(np.append(scores[1:], of_bias)[::-1])[::-1]
+    unexplained = best_above / of_bias if 0 < of_bias < np.inf else np.ones(len(scores))
+    # A ridge below rounding is none, and permitted as the smallest that can be told from none.
+    enough = np.maximum(shares, np.finfo(np.float64).eps) >= (1 - 1e-9) * EXTRAPOLATION * unexplained
+    enough[-1] = True
+    return np.asarray(np.logical_and.accumulate(enough[::-1])[::-1])
 
 
 def project_out(state: Accumulator, problems: Sequence[Problem], free: Sequence[int]) -> list[Reduced]:

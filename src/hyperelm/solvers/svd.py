@@ -58,6 +58,12 @@ class AllRows(Accumulator):
     def _merge(self, other: AllRows) -> None:
         self._parts += other._parts
 
+    def combined(self, C: NDArray[np.float64]) -> AllRows:
+        part = AllRows(self.algebra, self.unknowns, C.shape[1], self.dtype)
+        part._parts = [(A, t @ C.astype(self.dtype)) for A, t in self._parts]
+        part._count_as(self)
+        return part
+
     def problems(self) -> list[Triangular]:
         self._check_safe("Take double precision, or divide the columns by their size.")
         A, t = (np.concatenate(part) for part in zip(*self._parts))

@@ -1,0 +1,237 @@
+"""The ridge with the smallest leave-one-out error.
+
+Of every row m, (a_m, t_m), there is the error e₋ₘ that it has when all other rows are fitted (`loo`). With τ, the mean
+leverage of a row, the choice is
+
+    λ = argmin E(λ) ((1 - τ)/(1 - γτ))²,        E(λ) = Σ_m w_m ‖e₋ₘ(λ)‖² / Σ_m w_m,
+
+on the path of `spectrum`, whose last ridge leaves nothing but the mean of the targets. The factor is the one by which γ
+raises the score of generalised cross-validation: E is the mean of few and correlated errors, and the smallest of many
+such means tends to be that of a ridge that is too small. On hundreds of real tables γ = 1.4 halves the number of those
+on which the network is worse than ridge regression. Three things keep the choice cheap.
+
+- Rows: errors are exact, but where there are many rows only some of them are left out (`drawn`): those farthest from
+  the origin, which a wrong ridge harms most, and a share of all others, which then stand for the rest.
+- Targets: with more than a few dozen targets T, real combinations TC of them are taken, with random signs in C. A real
+  number commutes with every hypercomplex one, so TC has the solution XC and the errors EC, whose mean square is that
+  of E.
+- Unknowns: up to some hundreds, the singular vectors give the errors of all ridges at once. Beyond, they cost more than
+  a Cholesky decomposition of S = AᴴA + λ for each of a handful of ridges: with S = GᴴG the leverage of a row is
+  ‖a G⁻¹‖², and the error curve is bracketed in steps of two decades, of one, and by a parabola.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm._arrays import namespace, to_numpy
+from hyperelm._validation import FloatArray, as_real
+from hyperelm.solvers.accumulator import Accumulator
+from hyperelm.solvers.loo import ByBias, ByCholesky, BySpectrum, Way, residuals_by
+from hyperelm.solvers.problem import NormalEquations, Reduced
+from hyperelm.solvers.solve import normal_equations
+from hyperelm.solvers.spectrum import EXTRAPOLATION, UNDERSMOOTHING, Spectrum, best_permitted, is_permitted, project_out
+from hyperelm.solvers.sums import row_blocks
+from hyperelm.solvers.team import one_blas
+
+_PER_DECADE = 5  # ridges on the path
+_NUMBERS = 2**20  # real numbers in the hidden layer of the rows that are left out, if there are more than ...
+_FEWEST = 256  # ... so many rows
+_FARTHEST = 0.25  # the share of these that are the farthest rows
+_COMBINATIONS = 32  # of the targets
+_SCRATCH = 2**22  # numbers in the errors of some rows for all ridges
+_HIGHEST = 2.0  # log₁₀ of the largest ridge, in units of σ₁², that is not infinite
+_DECOMPOSED = 400  # unknowns of a block up to which its singular vectors are found
+
+
+@dataclass
+class RowSample:
+    """Rows to be left out.
+
+    H, T : (m, L, d) and (m, N, d), the hidden layer and the targets
+    weight : (m,), what is left out of the sums: the weight of one sample
+    times : (m,), how much the squared error of the row counts
+    """
+
+    H: FloatArray
+    T: FloatArray
+    weight: NDArray[np.float64]
+    times: NDArray[np.float64]
+
+    def merge(self, other: RowSample) -> None:
+        for name in ("H", "T", "weight", "times"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+
+
+class Choice(NamedTuple):
+    """A ridge, its mean squared leave-one-out error, and whether it leaves nothing but the bias."""
+
+    ridge: float
+    error: float
+    is_bias_only: bool
+
+
+class Scores(NamedTuple):
+    """Mean squared leave-one-out errors of some ridges, and what they are compared by."""
+
+    errors: NDArray[np.float64]
+    cautious: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, errors: NDArray[np.float64], leverage: NDArray[np.float64]) -> Scores:
+        """From the errors and the mean leverage τ of a row; infinite where there is no error, or no row to spare."""
+        left = 1 - UNDERSMOOTHING * leverage
+        errors = np.where(np.isnan(errors), np.inf, errors)
+        factors = np.divide(1 - leverage, left, out=np.full(len(left), np.inf), where=left > 0)
+        return cls(errors, errors * factors**2)
+
+
+def sample_size(unknowns: int, dim: int) -> int:
+    """How many rows are left out of those of a problem with so many unknown numbers."""
+    return max(_FEWEST, _NUMBERS // max(1, unknowns * dim))
+
+
+def drawn(lengths: NDArray[np.float64], share: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """A share of rows of these lengths, and for how many rows each of them stands.
+
+    The longest stand for themselves. Of the others, in the order of their lengths, every k-th stands for k rows.
+    """
+    count = len(lengths)
+    wanted = min(count, int(np.ceil(share * count)))
+    if wanted == count:
+        return np.arange(count), np.ones(count)
+    order = np.argsort(-lengths, kind="stable")
+    longest = int(_FARTHEST * wanted)
+    others = count - longest
+    steps = ((np.arange(wanted - longest) + 0.5) * others / (wanted - longest)).astype(np.intp)
+    at = np.concatenate([order[:longest], order[longest + steps]])
+    times = np.concatenate([np.ones(longest), np.full(wanted - longest, others / (wanted - longest))])
+    return at, times
+
+
+def row_lengths(X: Any) -> NDArray[np.float64]:
+    """√Σx² of every row."""
+    x = as_real(X, "X")
+    xp = namespace(x=x)
+    x = xp.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    unit = float(xp.max(xp.abs(x))) or 1.0
+    return np.asarray(to_numpy(xp.sum((x / unit) ** 2, axis=1)), np.float64) ** 0.5
+
+
+def combinations(targets: int) -> NDArray[np.float64] | None:
+    """C, (N, R), with E[CCᵀ] = 1; None where all targets are taken."""
+    if targets <= _COMBINATIONS:
+        return None
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(targets, _COMBINATIONS))
+    return signs / np.sqrt(_COMBINATIONS)
+
+
+def mixed(T: FloatArray, C: NDArray[np.float64]) -> FloatArray:
+    """TC, (m, R, d), of targets T, (m, N, d)."""
+    return np.moveaxis(np.moveaxis(T, -1, 1) @ C.astype(T.dtype), 1, -1)
+
+
+def best_by_loo(
+    state: Accumulator, sample: RowSample, *, free: Sequence[int], places: NDArray[np.intp], columns: int
+) -> Choice:
+    """The ridge with the smallest leave-one-out error on a sample of the rows that `state` has seen.
+
+    `free` names rows of X that no ridge penalises. Of the N d components of an error those in `places` count, and the
+    mean is that of so many `columns`.
+    """
+    mean = _Mean(sample, places, columns)
+    problems = state.problems()
+    with one_blas():
+        normal = normal_equations(problems)
+        if normal and max(problem.size for problem in normal) > _DECOMPOSED:
+            return _bracketed(state, project_out(state, normal, free), mean)
+        return _on_path(Spectrum(state, free, problems), mean)
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """The mean squared error of a sample that is left out row by row."""
+
+    sample: RowSample
+    places: NDArray[np.intp]
+    columns: int
+
+    def scores(self, way: Way) -> Scores:
+        """Of every ridge; infinite where a row has no such error."""
+        sample, ridges = self.sample, len(way.ridges)
+        total, leverage = np.zeros(ridges), np.zeros(ridges)
+        size = max(16, _SCRATCH // max(1, ridges * sample.T[0].size))
+        for rows in row_blocks(len(sample.H), size):
+            e, of_rows = residuals_by(way, sample.H[rows], sample.T[rows], sample.weight[rows])
+            leverage += sample.times[rows] @ of_rows
+            e = e.reshape(len(e), ridges, -1)[:, :, self.places].astype(np.float64, copy=False)
+            total += np.einsum("m,mrc,mrc->r", sample.times[rows], e, e)
+        count = sample.times.sum()
+        return Scores.of(total / (self.columns * count), leverage / count)
+
+    @property
+    def rounding(self) -> float:
+        """Differences of errors that say nothing."""
+        T = self.sample.T.astype(np.float64, copy=False)
+        square = np.einsum("m,mnd,mnd->", self.sample.times, T, T) / (self.columns * self.sample.times.sum())
+        return float((1e3 * np.finfo(self.sample.T.dtype).eps) ** 2 * square)
+
+
+def _on_path(spectrum: Spectrum, mean: _Mean) -> Choice:
+    """From the scores of all ridges on the path."""
+    if spectrum.largest == 0:
+        return Choice(0.0, float(mean.scores(ByBias(spectrum.state, spectrum.reduced)).errors[0]), False)
+    ridges = spectrum.path(_PER_DECADE)
+    scores = mean.scores(BySpectrum(spectrum, ridges))
+    best = best_permitted(spectrum.shares(ridges), scores.cautious, mean.rounding)
+    error = float(scores.errors[best])
+    return Choice(float(ridges[best]), error, best == len(ridges) - 1 and mean.rounding < error < np.inf)
+
+
+def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> Choice:
+    """From the scores of a handful of ridges 10ᵘσ₁²: steps of two decades in u, then of one, then a parabola."""
+    problems: list[NormalEquations] = [part.problem for part in reduced]
+    largest = max(problem.largest() for problem in problems)
+    of_bias = mean.scores(ByBias(state, reduced))
+    known: dict[float, Scores] = {}
+
+    def score(u: float) -> float:
+        if u not in known:
+            ridge = largest**2 * 10**u
+            factors = [factor for problem in problems if (factor := problem.cholesky(ridge)) is not None]
+            way = ByCholesky(state, reduced, factors, ridge, largest)
+            nothing = Scores(np.full(1, np.inf), np.full(1, np.inf))
+            known[u] = mean.scores(way) if len(factors) == len(problems) else nothing
+        return float(known[u].cautious[0])
+
+    def is_open(u: float) -> bool:
+        """Whether rounding and extrapolation permit this ridge, given the scores of those above it."""
+        above = sorted(v for v in known if v > u)
+        scores = np.array([np.inf, *map(score, above), of_bias.cautious[0]])
+        permitted = is_permitted(10.0 ** np.array([u, *above, np.inf]), scores)[0]
+        return bool(permitted and rounding <= 10**u and u <= _HIGHEST)
+
+    rounding = max(problem.floor for problem in problems)
+    lowest = float(np.ceil(np.log10(max(rounding, EXTRAPOLATION)) - 1e-9))
+    best = min(np.arange(lowest + 1, 0.5, 2.0).tolist() or [0.0], key=score)
+    for step in (1.0, -1.0):
+        while best + step not in known and is_open(best + step) and score(best + step) < score(best):
+            best += step
+    if best - 1 in known and best + 1 in known:
+        best = min((best, best + _vertex(*(np.log(score(best + k)) for k in (-1, 0, 1)))), key=score)
+    if of_bias.cautious[0] <= score(best) + mean.rounding:
+        error = float(of_bias.errors[0])
+        return Choice(largest**2 / float(np.finfo(state.dtype).eps), error, mean.rounding < error < np.inf)
+    return Choice(largest**2 * 10**best, float(known[best].errors[0]), False)
+
+
+def _vertex(left: float, middle: float, right: float) -> float:
+    """Where the parabola through (-1, left), (0, middle) and (1, right) is smallest, for a smallest middle."""
+    bend = left - 2 * middle + right
+    return float(np.clip((left - right) / (2 * bend), -0.5, 0.5)) if np.isfinite(bend) and bend > 0 else 0.0
