@@ -13,6 +13,7 @@ from hyperelm import Algebra, ELMRegressor, ELMRegressorCV, algebras, linalg, lo
 from hyperelm.datasets import lorenz, sliding_windows
 from hyperelm.elm.cv import _most_parsimonious
 from hyperelm.metrics import prediction_gain
+from hyperelm.solvers.spectrum import UNDERSMOOTHING
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((24, 6)), RNG.standard_normal((24, 3))
@@ -84,17 +85,24 @@ def test_gcv_scores_are_those_of_the_formula(name):
         for ridge in ridges:
             S = P @ hat_matrix(P, ridge, algebra.dim)
             n = len(P)
-            gcv = n * np.linalg.norm(t - S @ t) ** 2 / (n - np.trace(S)) ** 2
+            gcv = n * np.linalg.norm(t - S @ t) ** 2 / (n - UNDERSMOOTHING * np.trace(S)) ** 2
             expected.append(gcv * algebra.dim / 3)  # of a row, and of one of its columns
     assert_allclose(-search.cv_results_["mean_test_score"], expected, rtol=1e-7)
 
 
 def test_a_path_of_ridges_has_its_best_listed():
+    """By the errors, raised by what the degrees of freedom cost."""
     fixed = {"algebra": "klein4", "n_hidden": [4], "weight_scale": 0.4, "n_draws": 1, "random_state": 0}
     found = ELMRegressorCV(**fixed).fit(X, Y)
-    around = ELMRegressorCV(**fixed, ridge=found.best_ridge_ * np.geomspace(1e-4, 1e4, 25)).fit(X, Y)
     assert len(found.cv_results_["params"]) == 1
-    assert found.best_score_ >= around.best_score_ * (1 + 1e-6)
+    again = ELMRegressorCV(**fixed, ridge=[found.best_ridge_]).fit(X, Y)
+    assert again.best_score_ == pytest.approx(found.best_score_, rel=1e-9)
+    P = layer(algebras.get("klein4"), 4, 4, seeds(0, 1)[0], weight_scale=0.4)
+    ridges = found.best_ridge_ * np.geomspace(0.1, 10, 7)
+    around = -ELMRegressorCV(**fixed, ridge=ridges).fit(X, Y).cv_results_["mean_test_score"]
+    leverage = np.array([np.trace(P @ hat_matrix(P, ridge, 4)) / len(P) for ridge in ridges])
+    scores = around * ((1 - leverage) / (1 - UNDERSMOOTHING * leverage)) ** 2
+    assert scores[3] <= 1.01 * scores.min()
 
 
 def test_no_ridge_is_tried_where_normal_equations_show_none_small_enough():

@@ -102,3 +102,16 @@ def test_going_on_from_normal_equations(algebra, before):
         found, expected = solve(state, ridge), solve(whole, ridge)
         np.testing.assert_allclose(found.x, expected.x, atol=1e-9 * np.abs(expected.x).max())
         assert found.ridge == pytest.approx(expected.ridge)
+
+
+def test_a_restored_state_knows_the_size_of_its_rows():
+    """In single precision sizes decide whether its numbers can be trusted."""
+    algebra = algebras.get("quaternions")
+    rng = np.random.default_rng(0)
+    H, T = (rng.standard_normal((20, n, 4)).astype(np.float32) for n in (3, 2))
+    for size in (1e10, 1e18):
+        state = QR(algebra, 3, 2, np.float32)
+        state.update(np.float32(size) * H, T)
+        again = QR(algebra, 3, 2, np.float32)
+        again.restore(state.arrays())
+        assert state.square_H / 10 < again.square_H < 10 * state.square_H

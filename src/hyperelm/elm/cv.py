@@ -30,7 +30,7 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm.base import RankDeficiencyWarning, row_weights
 from hyperelm.elm.dispatch import accepted_dtypes, precision, real
 from hyperelm.elm.drawing import Given, random_generator
-from hyperelm.elm.grid import Grid
+from hyperelm.elm.grid import Grid, Shape
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import LeftOut
 from hyperelm.elm.regressor import ELMRegressor, checked_target
@@ -86,6 +86,9 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         (n, features, d), all with d; only those that are nondegenerate.
     n_hidden : "auto", int or list of int, default="auto"
         "auto" takes 16, 32, 64 and 128 neurons, but not more than rows.
+    n_parameters : int or list of int, optional
+        Compare networks with as nearly as possible this many parameters, instead of equal `n_hidden`: an algebra of
+        dimension 4 has four real numbers in every weight.
     activation : str or callable, default="tanh"
     weight_scale : "auto", float, str or list of them, default="auto"
         What `ELMRegressor` takes. "auto" takes multiples of that of `ELMRegressor`, from 0.01 to 3; for that one
@@ -141,6 +144,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         algebra: Any = "auto",
         n_hidden: Any = "auto",
         *,
+        n_parameters: Any = None,
         activation: str | Activation = "tanh",
         weight_scale: Any = "auto",
         bias: bool = True,
@@ -156,6 +160,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
     ) -> None:
         self.algebra = algebra
         self.n_hidden = n_hidden
+        self.n_parameters = n_parameters
         self.activation = activation
         self.weight_scale = weight_scale
         self.bias = bias
@@ -190,7 +195,8 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         if rows.count == 0:
             raise ValueError(f"`sample_weight` must not be zero for all {len(rows)} rows.")
         dims = [array.shape[2] for array in (rows.X, rows.T) if array.ndim == 3]
-        grid = Grid.of(self.algebra, self.weight_scale, self.n_hidden, self.ridge, rows=rows.count, dims=dims)
+        given = self.algebra, self.weight_scale, self.n_hidden, self.n_parameters, self.ridge
+        grid = Grid.of(*given, rows=rows.count, dims=dims)
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
         rounding = (1e3 * float(np.finfo(precision(rows.X)).eps)) ** 2 * _mean_square(rows)
         self._keep(self._search(grid, seeds.tolist(), source, rounding), rounding)
@@ -235,12 +241,20 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         """Every candidate with its errors, one of each random layer; differences up to `rounding` say nothing."""
         pairs = list(product(grid.algebras, grid.scales))
         for n, (algebra, scale) in enumerate(pairs, start=1):
-            networks = [self._drawn(algebra, max(grid.neurons), scale, seed, source) for seed in seeds]
-            for L, curves in zip(grid.neurons, zip(*self._curves(networks, grid, source))):
-                yield from _candidates(networks[0], L, curves, grid, rounding)
+            sizes = grid.sizes(self._shape(algebra, source.first))
+            networks = [self._drawn(algebra, max(sizes), scale, seed, source) for seed in seeds]
+            nominal = sizes if grid.parameters is None else grid.parameters
+            for L, size, curves in zip(sizes, nominal, zip(*self._curves(networks, sizes, grid, source))):
+                for candidate in _candidates(networks[0], L, curves, grid, rounding):
+                    # Networks that are compared at equal numbers of parameters differ by what a neuron has.
+                    yield candidate | {"size": candidate["n_parameters"] if grid.parameters is None else size}
             if self.verbose:
                 end = "\n" if n == len(pairs) else ""
                 print(f"\r{type(self).__name__}: {n} of {len(pairs)} layers", end=end, file=sys.stderr, flush=True)
+
+    def _shape(self, algebra: Algebra, rows: Rows) -> Shape:
+        inputs, outputs = (Layout.of(array, algebra, self.packing).features for array in (rows.X, rows.T))
+        return Shape(algebra.dim, inputs, outputs, bool(self.bias), bool(self.direct_link))
 
     def _drawn(self, algebra: Algebra, neurons: int, scale: Any, seed: int, source: Local) -> ELMRegressor:
         """A network with its hidden layer."""
@@ -253,26 +267,35 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         network.hidden_weights_ = encoder.weights
         return network
 
-    def _curves(self, networks: Sequence[ELMRegressor], grid: Grid, source: Local) -> list[list[Curve]]:
-        """The errors of every ridge, for every network and the first of its neurons, as many as the grid says.
+    def _curves(
+        self, networks: Sequence[ELMRegressor], sizes: Sequence[int], grid: Grid, source: Local
+    ) -> list[list[Curve]]:
+        """The errors of every ridge, for every network and the first of its neurons, as many as `sizes` say.
 
         Normal equations show neither ridges nor errors below their rounding: where it comes to these, `qr` answers.
         """
         with one_blas():
             for kind in {"auto": (Gram, QR), "gram": (Gram,)}.get(self.solver, (QR,)):
-                curves = [self._curves_of(kind, network, grid, source) for network in networks]
+                curves = [self._curves_of(kind, network, sizes, grid, source) for network in networks]
                 flat = [curve for of_network in curves for curve in of_network]
                 if not any(curve.is_cut_off or (grid.ridges is None and curve.still_falls) for curve in flat):
                     break
         return curves
 
-    def _curves_of(self, kind: type[Gram] | type[QR], network: ELMRegressor, grid: Grid, source: Local) -> list[Curve]:
+    def _curves_of(
+        self,
+        kind: type[Gram] | type[QR],
+        network: ELMRegressor,
+        sizes: Sequence[int],
+        grid: Grid,
+        source: Local,
+    ) -> list[Curve]:
         training = network._training(kind, Given(network.hidden_weights_), None, None)
         state: Any = source.fold(training, itself)
         if self.solver == "auto" and not state.is_safe:
-            return self._curves_of(QR, network, grid, source)
+            return self._curves_of(QR, network, sizes, grid, source)
         rest = np.arange(network.n_hidden, network._width())
-        kept = [np.concatenate([np.arange(L), rest]) for L in grid.neurons]
+        kept = [np.concatenate([np.arange(L), rest]) for L in sizes]
         spectra = [Spectrum(state.restricted(rows), [len(rows) - 1] if self.bias else []) for rows in kept]
         paths = [grid.ridges if grid.ridges is not None else self._path(spectrum) for spectrum in spectra]
         if self.scoring == "gcv":
@@ -304,7 +327,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         rows = list(candidates)
         errors = np.stack([row["errors"] for row in rows])
         mean = errors.mean(axis=1)
-        sizes = np.array([row["n_parameters"] for row in rows])
+        sizes = np.array([row["size"] for row in rows])
         if not np.isfinite(mean).any():
             raise ValueError(
                 "No candidate has an error on rows left out: all have as many unknowns as there are rows. Give fewer "
@@ -314,7 +337,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         results: dict[str, Any] = {f"param_{name}": _column([row[name] for row in rows]) for name in names}
         results["param_algebra"] = _column([row["algebra"].name or row["algebra"] for row in rows])
         results["params"] = [{name: row[name] for name in names} for row in rows]
-        results["n_parameters"] = sizes
+        results["n_parameters"] = np.array([row["n_parameters"] for row in rows])
         for n, of_draw in enumerate(errors.T):
             results[f"draw{n}_test_score"] = -of_draw
         with np.errstate(invalid="ignore"):  # infinite errors have no spread
@@ -365,7 +388,7 @@ def _candidates(
     """The candidates with L neurons, one for every ridge or the best of the path, from the curves of all draws."""
     D, _, d = network.hidden_weights_.shape
     unknowns = L + network._width() - network.n_hidden
-    common = {
+    common: dict[str, Any] = {
         "algebra": network.algebra_,
         "n_hidden": int(L),
         "weight_scale": network.weight_scale,

@@ -1,4 +1,12 @@
-"""The candidates of a search: algebras x weight scales x numbers of neurons x ridges, from lists or "auto"."""
+"""The candidates of a search: algebras x weight scales x sizes x ridges, from lists or "auto".
+
+A size is a number of neurons, or a number P of parameters: with D inputs, N outputs, b biases and k direct links a
+network of L neurons over an algebra of dimension d has
+
+    P = d ((D + b) L + (L + k + b) N)
+
+parameters, so networks over different algebras are compared at the L that comes nearest to the same P.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +28,66 @@ SCALES = ("0.01 auto", "0.1 auto", "0.3 auto", "auto", "3 auto")
 _LARGEST_DIM = 4  # of the algebras that "auto" takes for tables
 
 
+class Shape(NamedTuple):
+    """What decides, beside the neurons, how many parameters a network has: d, D, N, and whether b and k are there."""
+
+    dim: int
+    inputs: int
+    outputs: int
+    bias: bool
+    direct_link: bool
+
+    def unknowns(self, neurons: int) -> int:
+        """The rows of the output weights."""
+        return neurons + (self.inputs if self.direct_link else 0) + self.bias
+
+    def parameters(self, neurons: int) -> int:
+        return self.dim * ((self.inputs + self.bias) * neurons + self.unknowns(neurons) * self.outputs)
+
+    def neurons(self, parameters: int) -> int:
+        """As many as come nearest to so many parameters, at least 1."""
+        of_one, of_none = self.parameters(1), self.parameters(0)
+        return max(1, round((parameters - of_none) / (of_one - of_none)))
+
+
 class Grid(NamedTuple):
-    """The values of the four parameters; no ridges where each candidate's own path is searched."""
+    """The values of the parameters; no ridges where each candidate's own path is searched.
+
+    Of `neurons` and `parameters` one is None.
+    """
 
     algebras: list[Algebra]
     scales: list[str | float]
-    neurons: list[int]
+    neurons: list[int] | None
+    parameters: list[int] | None
     ridges: NDArray[np.float64] | None
 
     @classmethod
     def of(
-        cls, algebra: Any, weight_scale: Any, n_hidden: Any, ridge: Any, *, rows: float, dims: Sequence[int]
+        cls,
+        algebra: Any,
+        weight_scale: Any,
+        n_hidden: Any,
+        n_parameters: Any,
+        ridge: Any,
+        *,
+        rows: float,
+        dims: Sequence[int],
     ) -> Grid:
         """What the parameters say for so many rows, in numbers of so many components if they are not a table."""
-        return cls(_algebras(algebra, dims), _scales(weight_scale), _neurons(n_hidden, rows), _ridges(ridge))
+        parameters = None if n_parameters is None else _whole(n_parameters, "n_parameters")
+        if parameters is not None and not _is_auto(n_hidden):
+            raise ValueError(
+                f"`n_hidden` must be 'auto' where `n_parameters` decides the number of neurons, got {n_hidden!r}."
+            )
+        neurons = _neurons(n_hidden, rows) if parameters is None else None
+        return cls(_algebras(algebra, dims), _scales(weight_scale), neurons, parameters, _ridges(ridge))
+
+    def sizes(self, shape: Shape) -> list[int]:
+        """The numbers of neurons of networks of this shape."""
+        if self.parameters is None:
+            return list(self.neurons or ())
+        return [shape.neurons(parameters) for parameters in self.parameters]
 
 
 def _algebras(value: Any, dims: Sequence[int]) -> list[Algebra]:
@@ -56,10 +110,14 @@ def _scales(value: Any) -> list[str | float]:
 def _neurons(value: Any, rows: float) -> list[int]:
     if _is_auto(value):
         return [L for L in NEURONS if rows >= L] or [1]
-    neurons: list[int] = _listed(value, "n_hidden")
-    for L in neurons:
-        check_whole(L, "n_hidden")
-    return neurons
+    return _whole(value, "n_hidden")
+
+
+def _whole(value: Any, name: str) -> list[int]:
+    numbers_: list[int] = _listed(value, name)
+    for number in numbers_:
+        check_whole(number, name)
+    return numbers_
 
 
 def _ridges(value: Any) -> NDArray[np.float64] | None:

@@ -27,6 +27,7 @@ from hyperelm.solvers.team import Team
 
 _HEAVIEST = 1e38  # weight of a row: all sums of them are numbers
 _LARGEST = 1e300
+_ROUNDING = 100  # times eps of the squares of the targets
 
 
 class Accumulator(ABC):
@@ -122,6 +123,13 @@ class Accumulator(ABC):
         if self.dtype != np.float32:
             return True
         return math.sqrt(self.square_H + self.square) < 0.1 * float(np.finfo(self.dtype).max)
+
+    def shows(self, residual: float) -> bool:
+        """Whether a sum of squared residuals is more than rounding of the sums that it is the difference of.
+
+        With targets far from zero it is not: most of their squares is what the bias explains.
+        """
+        return self.tail is not None or residual >= _ROUNDING * float(np.finfo(self.dtype).eps) * self.square
 
     def _check_safe(self, hint: str) -> None:
         if not self.is_safe:

@@ -229,10 +229,10 @@ def _accumulate(kind: type[Accumulator], A: FloatArray, B: FloatArray, algebra: 
 
 def _left_out(state: Accumulator, A: FloatArray, B: FloatArray) -> float:
     """The ridge with the smallest leave-one-out error of all components."""
-    (M, L, d), N = A.shape, B.shape[1]
-    if M * L * N == 0:
+    N = B.shape[1]
+    if A.size * B.size == 0:
         return 0.0
-    at, times = drawn(row_lengths(A), min(1.0, sample_size(L, d) / M))
+    at, times = drawn(row_lengths(A), min(1.0, sample_size(state) / len(A)))
     rows, targets = to_numpy(taken(A, at)), to_numpy(taken(B, at))
     if (mix := combinations(N)) is not None:
         state, targets = state.combined(mix), mixed(targets, mix)

@@ -57,6 +57,8 @@ class QR(Accumulator):
             (np.array(arrays[f"R.{n}"], order="F"), np.array(arrays[f"qt.{n}"], order="F"))
             for n in range(len(self._factors))
         ]
+        # The files of a model do without Σ‖h‖²: no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds the largest trace of a block.
+        self.square_H = max((_square(R) for R, _ in self._factors), default=0.0)
 
     @classmethod
     def following(cls, gram: Accumulator) -> QR:

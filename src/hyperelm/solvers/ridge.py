@@ -41,11 +41,11 @@ from hyperelm.solvers.sums import row_blocks
 from hyperelm.solvers.team import one_blas
 
 _PER_DECADE = 5  # ridges on the path
-_NUMBERS = 2**20  # real numbers in the hidden layer of the rows that are left out, if there are more than ...
+_NUMBERS = 2**20  # real numbers in the rows that are left out and their targets, if there are more than ...
 _FEWEST = 256  # ... so many rows
 _FARTHEST = 0.25  # the share of these that are the farthest rows
 _COMBINATIONS = 32  # of the targets
-_SCRATCH = 2**22  # numbers in the errors of some rows for all ridges
+_SCRATCH = 2**19  # numbers in the errors of some rows for all ridges
 _HIGHEST = 2.0  # log₁₀ of the largest ridge, in units of σ₁², that is not infinite
 _DECOMPOSED = 400  # unknowns of a block up to which its singular vectors are found
 
@@ -87,14 +87,16 @@ class Scores(NamedTuple):
     def of(cls, errors: NDArray[np.float64], leverage: NDArray[np.float64]) -> Scores:
         """From the errors and the mean leverage τ of a row; infinite where there is no error, or no row to spare."""
         left = 1 - UNDERSMOOTHING * leverage
-        errors = np.where(np.isnan(errors), np.inf, errors)
-        factors = np.divide(1 - leverage, left, out=np.full(len(left), np.inf), where=left > 0)
-        return cls(errors, errors * factors**2)
+        errors, cautious = np.where(np.isnan(errors), np.inf, errors), np.full(len(errors), np.inf)
+        spare = np.isfinite(errors) & (left > 0)
+        cautious[spare] = errors[spare] * ((1 - leverage[spare]) / left[spare]) ** 2
+        return cls(errors, cautious)
 
 
-def sample_size(unknowns: int, dim: int) -> int:
-    """How many rows are left out of those of a problem with so many unknown numbers."""
-    return max(_FEWEST, _NUMBERS // max(1, unknowns * dim))
+def sample_size(state: Accumulator) -> int:
+    """How many of its rows are left out."""
+    numbers = state.unknowns + min(state.targets, _COMBINATIONS)
+    return max(_FEWEST, _NUMBERS // max(1, numbers * state.algebra.dim))
 
 
 def drawn(lengths: NDArray[np.float64], share: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -177,16 +179,15 @@ class _Mean:
 
     @property
     def rounding(self) -> float:
-        """Differences of errors that say nothing."""
-        T = self.sample.T.astype(np.float64, copy=False)
-        square = np.einsum("m,mnd,mnd->", self.sample.times, T, T) / (self.columns * self.sample.times.sum())
-        return float((1e3 * np.finfo(self.sample.T.dtype).eps) ** 2 * square)
+        """Differences of errors that say nothing: 1e3 eps of the spread of the targets, and a few of their size."""
+        T, eps = self.sample.T.astype(np.float64, copy=False), float(np.finfo(self.sample.T.dtype).eps)
+        return float((1e3 * eps * T.std(axis=0).max(initial=0)) ** 2 + (4 * eps * np.abs(T).max(initial=0)) ** 2)
 
 
 def _on_path(spectrum: Spectrum, mean: _Mean) -> Choice:
     """From the scores of all ridges on the path."""
-    if spectrum.largest == 0:
-        return Choice(0.0, float(mean.scores(ByBias(spectrum.state, spectrum.reduced)).errors[0]), False)
+    if spectrum.largest == 0:  # a constant layer: any ridge leaves its weights at zero
+        return Choice(1.0, float(mean.scores(ByBias(spectrum.state, spectrum.reduced)).errors[0]), False)
     ridges = spectrum.path(_PER_DECADE)
     scores = mean.scores(BySpectrum(spectrum, ridges))
     best = best_permitted(spectrum.shares(ridges), scores.cautious, mean.rounding)

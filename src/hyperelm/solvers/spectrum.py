@@ -41,7 +41,6 @@ from hyperelm.solvers.problem import Problem, Reduced
 PER_DECADE = 10  # ridges that GCV looks at
 UNDERSMOOTHING = 1.4  # γ
 EXTRAPOLATION = 1e-6  # the smallest ridge on a path, relative to σ₁²
-_ROUNDING = 100  # times eps of the squares of the targets
 
 
 class Spectrum:
@@ -115,18 +114,12 @@ class Spectrum:
         return np.divide(scores, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
 
     def sees_residual(self, ridge: float) -> bool:
-        """Whether the residual that GCV goes by is more than rounding of the sums that it is the difference of.
-
-        With targets far from zero it is not: most of their squares is what the bias explains.
-        """
-        if self.state.tail is not None:
-            return True
-        rounding = _ROUNDING * float(np.finfo(self.state.dtype).eps) * self.state.square
-        return bool(self._residuals(np.array([ridge]))[0] >= rounding)
+        """Whether the residual that GCV goes by is more than rounding."""
+        return self.state.shows(float(self._residuals(np.array([ridge]))[0]))
 
     def is_cut_off(self) -> bool:
         """Whether normal equations hide singular values, and the scores still fall at the smallest ridge they show."""
-        if self.state.tail is not None:
+        if self.state.tail is not None or self.largest == 0:
             return False
         lowest = self.floor * self.largest * self.largest
         if not any((part.sigma**2 <= lowest).any() for part in self.parts):
