@@ -230,12 +230,32 @@ class Algebra:
         return self._vanishes(products + products.swapaxes(0, 1) - 2 * np.multiply.outer(identity, identity))
 
     @cached_property
-    def has_identity(self) -> bool:
-        """Whether some number e, not necessarily the first unit, has ex = xe = x for all x."""
+    def identity(self) -> NDArray[np.float64] | None:
+        """The number e with ex = xe = x for all x, or None where there is none.
+
+        Examples
+        --------
+        >>> from hyperelm import algebras
+        >>> both = algebras.get("complex").direct_sum(algebras.get("real"))
+        >>> both.identity.round(12).tolist()
+        [1.0, 0.0, 1.0]
+        """
         both = np.stack([self.table, self.table.swapaxes(0, 1)], axis=1).reshape(self.dim, -1).T
         target = np.tile(np.eye(self.dim).ravel(), 2)
-        e = np.linalg.lstsq(both, target, rcond=None)[0]
-        return bool(np.allclose(both @ e, target, rtol=0, atol=1e-10))
+        e = np.eye(self.dim)[0]
+        if not np.array_equal(both[:, 0], target):
+            sizes = np.linalg.norm(both, axis=0)
+            sizes[sizes == 0] = 1
+            e = np.linalg.lstsq(both / sizes, target, rcond=None)[0] / sizes
+            if not np.allclose(both @ e, target, rtol=0, atol=1e-10):
+                return None
+        e.setflags(write=False)
+        return e
+
+    @property
+    def has_identity(self) -> bool:
+        """Whether some number e, not necessarily the first unit, has ex = xe = x for all x."""
+        return self.identity is not None
 
     @cached_property
     def is_nondegenerate(self) -> bool:

@@ -17,6 +17,7 @@ from hyperelm._arrays import as_precision, concatenated, namespace, numpy_dtype,
 from hyperelm._validation import FloatArray, check_whole
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
+from hyperelm.elm.bias import times_bias
 from hyperelm.elm.dispatch import kept_beside
 from hyperelm.elm.layout import Layout
 from hyperelm.products import right_operator
@@ -46,8 +47,8 @@ class Prediction:
         encoder_bias = decoder_bias = None
         # What was fitted, whatever the parameters are by now.
         if len(W) > D:
-            encoder_bias = W[D].ravel()
-            M, decoder_bias = M[:-1], M[-1].ravel()[outputs]
+            encoder_bias = times_bias(W[D], self.algebra_).ravel()
+            M, decoder_bias = M[:-1], times_bias(M[-1], self.algebra_).ravel()[outputs]
         self._linked = len(M) > W.shape[1]
         encoder, decoder = right_operator(W[:D], self.algebra_)[inputs], right_operator(M, self.algebra_)[:, outputs]
         if self._linked:
