@@ -83,7 +83,7 @@ WITHOUT = {
 
 @st.composite
 def tables(draw):
-    """With and without an identity, permuted, rotated, in other units, direct sums, of whole numbers and of fractions."""
+    """With and without an identity: permuted, rotated, in other units, direct sums, whole numbers and fractions."""
     kind = draw(st.sampled_from(["named", "permuted", "rotated", "sum", "whole", "fractions", "special"]))
     seed = draw(st.integers(0, 10**6))
     rng = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """The number e that stands for the bias, in training and in prediction: h = f([x, e] W), y = [h, x, e] M.
 
-It is the identity of the algebra, so that a row w of weights adds e w = w. An algebra without an identity has the number
-whose products e w reach most: Φ_L(e) has the largest rank that there is.
+It is the identity of the algebra, so that a row w of weights adds e w = w. In an algebra without an identity it is a
+number whose products e w reach most: Φ_L(e) has the largest rank that there is.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from hyperelm.elm.drawing import Encoder
 from hyperelm.elm.hidden import HiddenLayer
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.rows import Block
+from hyperelm.elm.scales import Watch
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import as_long_as_safe
 from hyperelm.solvers.loo import left_out_residuals
@@ -58,6 +59,18 @@ def check_range(y: Any, dtype: np.dtype[Any]) -> None:
         raise ValueError(
             f"`y` must have a number above {limit:.0e}, the smallest in the precision of `X`, {dtype}, got at most "
             f"{largest:g}. Give `X` in double precision, or divide `y` by its size."
+        )
+
+
+def check_inputs_in_range(X: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse rows that are finite, but not in the precision of the model that they are to train."""
+    if is_elsewhere(X) or X.dtype == dtype:
+        return
+    largest, limit = float(np.abs(X).max(initial=0)), float(np.finfo(dtype).max)
+    if largest > limit:
+        raise ValueError(
+            f"`X` must be at most {limit:.0e}, the largest number in the precision of the model, {dtype}, got "
+            f"{largest:g}. Divide `X` by its size, or begin with rows in double precision."
         )
 
 
@@ -152,6 +165,7 @@ class Training:
     chunk_size: int | None
     ridge: float | None = None
     before: Accumulator | None = None
+    watch: Watch = field(default_factory=Watch)  # of the rows that this process reads
 
     @property
     def name(self) -> str:
@@ -177,11 +191,12 @@ class Training:
         return self.kind(self.algebra, self.layer.width, self.output.features, self.encoder.weights.dtype)
 
     def add(self, summary: Accumulator, block: Block, team: Team) -> Accumulator:
+        check_inputs_in_range(block.X, summary.dtype)
         x = self.input.pack(block.X, summary.dtype)
         H, planes = self.layer(x, team)
         cost: Weights = None
         if block.targets_are_inputs:
-            t, known = x, planes
+            targets, t, known = block.X, x, planes
         else:
             targets, cost = self.targets(block.T)
             if tuple(targets.shape) != (wanted := self.output.shape(len(block))):
@@ -190,6 +205,7 @@ class Training:
                 targets = beside(targets, x)  # indicators, which are made of labels in NumPy
             check_range(targets, summary.dtype)
             t, known = self.output.pack(targets, summary.dtype), None
+        self.watch.see(block.X, targets)
         weight = block.weight if cost is None else cost if block.weight is None else block.weight * cost
         if self.ridge is not None:
             summary = as_long_as_safe(summary, H, t, weight, self.ridge)
