@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from hyperelm._arrays import beside, namespace
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.notation import default_units, format_number, parse_number
-from hyperelm.structure import associative_structure
+from hyperelm.structure import associative_structure, identity_of
 
 _LARGEST_PRINTED = 16
 
@@ -240,17 +240,7 @@ class Algebra:
         >>> both.identity.round(12).tolist()
         [1.0, 0.0, 1.0]
         """
-        both = np.stack([self.table, self.table.swapaxes(0, 1)], axis=1).reshape(self.dim, -1).T
-        target = np.tile(np.eye(self.dim).ravel(), 2)
-        e = np.eye(self.dim)[0]
-        if not np.array_equal(both[:, 0], target):
-            sizes = np.linalg.norm(both, axis=0)
-            sizes[sizes == 0] = 1
-            e = np.linalg.lstsq(both / sizes, target, rcond=None)[0] / sizes
-            if not np.allclose(both @ e, target, rtol=0, atol=1e-10):
-                return None
-        e.setflags(write=False)
-        return e
+        return identity_of(self.table)
 
     @property
     def has_identity(self) -> bool:

@@ -68,6 +68,7 @@ WITH_IDENTITY = {
     "entry -3": (Algebra([[[-3.0]]]), [-1 / 3]),
     "C + H": (C.direct_sum(H), [1, 0, 1, 0, 0, 0]),
     "other units": (scaled(LAST, [1, 100, 0.1, 4]), [0, 0, 0, 0.25]),
+    "units of any size": (scaled(LAST, [1e4, 1e-4, 1, 1e3]), [0, 0, 0, 1e-3]),
     "1 last + entry 2": (LAST.direct_sum(DOUBLED), [0, 0, 0, 1, 0.5]),
     "octonions reversed": (permuted(algebras.get("octonions"), list(range(7, -1, -1))), [0] * 7 + [1]),
 }
