@@ -102,7 +102,8 @@ def to_onnx(model: Any, *, decoder: bool = False, dtype: str = "float32") -> Any
             return graph
     raise ValueError(
         f"`dtype` must be 'float64' for this model: rounding rows and outputs to float32 changes its {name} by "
-        f"{error:.1g} of the spread. Take dtype='float64' (`export-onnx --double`), or fit to columns and targets less their means."
+        f"{error:.1g} of the spread. Take dtype='float64' (`export-onnx --double`), or fit to columns and targets less "
+        "their means."
     )
 
 

@@ -108,7 +108,7 @@ def _matrices(n: int, field: str) -> str:
 
 
 def identity_of(table: Table) -> NDArray[np.float64] | None:
-    """The number e with ex = xe = x for all x: Σ_i e_i table[i, j, k] = Σ_i e_i table[j, i, k] = 1 for j = k, else 0."""
+    """The number e with ex = xe = x for all x, if any: Σ_i e_i table[i, j, k] = Σ_i e_i table[j, i, k] = δ_jk."""
     d = len(table)
     both = np.stack([table, table.swapaxes(0, 1)], axis=1).reshape(d, -1).T
     target = np.tile(np.eye(d).ravel(), 2)

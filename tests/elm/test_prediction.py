@@ -118,6 +118,21 @@ def test_never_nan(activation, dtype, exponent, direct_link, seed):
             assert answer is None or np.isfinite(answer).all()
 
 
+@pytest.mark.parametrize(
+    ("weights", "row"),
+    [
+        ([1e-5, 1.0], [1e39, -3e38]),  # the first is infinite in single precision, and the smaller of the products
+        ([1.0, 1.0, 1.0, 1.0], [2e38, 2e38, -3e38, -3e38]),  # the sum of the first two is infinite
+    ],
+)
+def test_signs_of_what_is_beyond_the_precision(weights, row):
+    X = rows(columns=len(row))
+    model = ELMAutoencoder("real", 1, bias=False, random_state=0).fit(X)
+    model.hidden_weights_ = np.array(weights, dtype=np.float32)[:, None, None]
+    model._build_operators()
+    assert model.transform(np.array([row])) == -1
+
+
 def test_rows_beside_the_large_ones_are_as_they_were():
     X = rows()
     model = ELMRegressor("quaternions", 10, random_state=0).fit(X, X[:, :2])

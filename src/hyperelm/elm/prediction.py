@@ -109,11 +109,12 @@ class Prediction:
         return activations.apply(self._activation, product(x, self._encoder, self._encoder_bias))
 
     def _in_range(self, X: Any, layers: Callable[[Product, np.dtype[Any]], FloatArray]) -> FloatArray:
-        """What layers make of rows X in the precision of the model, or, where that is not finite, in double."""
-        dtype, xp = numpy_dtype(self._encoder), namespace(X=X)
+        """What layers make of rows X in the precision of the model, or, where a product is not finite, in double."""
+        dtype = numpy_dtype(self._encoder)
         with np.errstate(over="ignore", invalid="ignore"):
-            Y = layers(_affine, dtype)
-            if not xp.all(xp.isfinite(Y)):
+            try:
+                Y = layers(_affine, dtype)
+            except _NotFinite:
                 Y = as_precision(layers(_affine_in_units, np.dtype(np.float64)), dtype)
         return self._within_precision(Y, X)
 
@@ -123,8 +124,8 @@ class Prediction:
         if not xp.all(xp.isfinite(Y)):
             raise ValueError(
                 f"`X` must have rows whose codes and outputs are within {numpy_dtype(self._encoder)}, the precision of "
-                f"the model, got numbers up to {float(xp.max(xp.abs(X))):.1e}. Divide `X` by its size, or fit in double "
-                "precision."
+                f"the model, got numbers up to {float(xp.max(xp.abs(X))):.1e}. Divide `X` by its size, or fit in "
+                "double precision."
             )
         return Y
 
@@ -133,10 +134,17 @@ class Prediction:
 Product = Callable[[Any, Any, Any], Any]
 
 
+class _NotFinite(ArithmeticError):
+    """A product of finite rows is not finite: its sign may be wrong, so that no activation may see it."""
+
+
 def _affine(x: FloatArray, A: FloatArray, a: FloatArray | None) -> FloatArray:
     y: FloatArray = x @ A
     if a is not None:
         y += a
+    xp = namespace(y=y)
+    if not xp.isfinite(xp.sum(y)):  # one pass without memory; a sum that is too large itself does no harm
+        raise _NotFinite
     return y
 
 
