@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor
+from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, dask
 from hyperelm.elm.scales import Columns, Watch
 
 
@@ -77,3 +77,17 @@ def test_every_estimator():
     assert_allclose(autoencoder._scales.inputs.spread, X.std(axis=0))
     classifier = ELMClassifier("complex", 4, random_state=0).fit(X, np.arange(60) % 3)
     assert_allclose(classifier._scales.targets.mean, 1 / 3)
+
+
+def test_on_a_cluster():
+    """As in the process, whatever the order in which partitions are read."""
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).standard_normal((900, 4)) * [1, 2, 3, 0] + [0, 1e3, -5, 7]
+    model = ELMRegressor("complex", 4, weight_scale=0.1, ridge=0.1, random_state=0)
+    found = [
+        dask.fit(model, da.from_array(X, chunks=(60, 4)), da.from_array(X[:, 0], chunks=60))._scales for _ in range(3)
+    ]
+    assert found[0] == found[1] == found[2]
+    assert_allclose(found[0].inputs.mean, X.mean(axis=0), rtol=1e-12)
+    assert_allclose(found[0].inputs.spread, X.std(axis=0), rtol=1e-9)
+    assert_allclose(found[0].targets.spread, X[:, 0].std(), rtol=1e-9)
