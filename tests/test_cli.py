@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, __version__, algebras, load, save
 from hyperelm.cli import app
+from hyperelm.elm.table import TableRegressor
 
 
 def run(*arguments):
@@ -99,6 +100,21 @@ def test_export_onnx(model, tmp_path):
     X = np.random.default_rng(1).standard_normal((9, 6)).astype(np.float32)
     label, _ = onnxruntime.InferenceSession(graph.read_bytes()).run(None, {"X": X})
     assert label.tolist() == load(model).predict(X).tolist()
+
+
+def test_export_onnx_in_double_precision(tmp_path):
+    """The way out for columns far from zero, whose digits single precision does not hold."""
+    X = np.random.default_rng(0).standard_normal((80, 4)) + 1e6
+    model, graph = tmp_path / "model", tmp_path / "model.onnx"
+    save(TableRegressor("klein4", 5, random_state=0).fit(X, X[:, 0] * X[:, 1]), model)
+    refused = run("export-onnx", str(model), str(graph))
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith("`dtype` must be 'float64' for this model")
+    assert "--double" in refused.stderr
+    assert not graph.exists()
+    assert run("export-onnx", str(model), str(graph), "--double").exit_code == 0
+    (prediction,) = onnxruntime.InferenceSession(graph.read_bytes()).run(None, {"X": X})
+    np.testing.assert_allclose(prediction, load(model).predict(X), rtol=1e-12)
 
 
 def test_export_onnx_overwrites_nothing(model, tmp_path):

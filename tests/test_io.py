@@ -458,6 +458,8 @@ def test_a_file_of_another_version(path):
         ({"arrays": {"table": np.zeros((3, 3, 3))}}, "`units` must be different names"),
         ({"arrays": {"table": Ellipsis}}, "it lacks the array 'table'"),
         ({"arrays": {"more": np.zeros(3)}}, "it holds the unknown array 'more'"),
+        ({"arrays": {"scales.inputs": np.zeros((2, 3))}}, "what it says of the columns of its training rows"),
+        ({"arrays": {"scales.targets": np.full((2, 3), np.nan)}}, "what it says of the columns of its training rows"),
         ({"arrays": {"units": np.zeros(3)}}, "it has texts that are none"),
         ({"arrays": {"units": np.full((2, 1), 2**31, np.uint32)}}, "it has texts that are none"),
         ({"arrays": {"units": np.full((2, 0), 1, np.uint32)}}, "it has an array that is not of its type object"),

@@ -76,6 +76,31 @@ def test_scaling_is_folded_in_exactly(bias, direct_link, packing, columns, tmp_p
     assert_allclose(again.partial_fit(X, y).predict(X), model.partial_fit(X, y).predict(X), rtol=1e-9)
 
 
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e10, 3e14])
+@pytest.mark.parametrize("direct_link", [False, True])
+def test_columns_far_from_zero(offset, direct_link):
+    """Written out with the standardised columns: nothing cancels."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 4)) * [1, 2, 5, 1] + offset
+    y = np.sin(X[:, 0] - offset)
+    model = TableRegressor("quaternions", 10, direct_link=direct_link, random_state=0).fit(X, y)
+    x = ((X - model.input_offset_) / model.input_scale_)[:, None, :]
+    plain = ELMRegressor("quaternions", 10, direct_link=direct_link, random_state=0).fit(x, y)
+    plain.hidden_weights_, plain.output_weights_ = model.hidden_weights_, model.output_weights_
+    plain._build_operators()
+    expected = plain.predict(x) * model.output_scale_ + model.output_offset_
+    assert_allclose(model.predict(X), expected, rtol=0, atol=1e-12)
+
+
+def test_single_precision_keeps_the_digits_of_double_rows():
+    X = np.random.default_rng(0).standard_normal((80, 4)) + 1e6
+    single = X.astype(np.float32)
+    model = TableRegressor("klein4", 10, random_state=0).fit(single, single[:, 0] - np.float32(1e6))
+    step = np.zeros(4)
+    step[0] = 1e-3  # which single precision does not see beside 1e6
+    assert (model.predict(X + step) != model.predict(X)).all()
+
+
 def test_a_column_that_does_not_vary():
     X = np.column_stack([np.full(30, 0.1), np.random.default_rng(0).standard_normal(30)])
     model = TableRegressor("complex", 5, random_state=0).fit(X, X[:, 1])

@@ -72,6 +72,7 @@ def hard_tanh(x: FloatArray) -> FloatArray:
 
 def softsign(x: FloatArray) -> FloatArray:
     """x/(1 + |x|)"""
+    np.clip(x, np.finfo(x.dtype).min, np.finfo(x.dtype).max, out=x)  # infinities give ±1
     return np.divide(x, 1 + np.abs(x), out=x)
 
 
@@ -90,7 +91,7 @@ _FORMULAS: dict[Activation, Callable[[Any, Any], Any]] = {
     gaussian: lambda x, xp: xp.exp(-x * x),
     identity: lambda x, _: x,
     hard_tanh: lambda x, xp: xp.where(xp.abs(x) < 1, x, xp.sign(x)),
-    softsign: lambda x, xp: x / (1 + xp.abs(x)),
+    softsign: lambda x, xp: xp.where(xp.isinf(x), xp.sign(x), x / (1 + xp.abs(x))),
 }
 
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from hyperelm._arrays import beside, namespace
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.notation import default_units, format_number, parse_number
-from hyperelm.structure import associative_structure
+from hyperelm.structure import associative_structure, identity_of
 
 _LARGEST_PRINTED = 16
 
@@ -230,12 +230,22 @@ class Algebra:
         return self._vanishes(products + products.swapaxes(0, 1) - 2 * np.multiply.outer(identity, identity))
 
     @cached_property
+    def identity(self) -> NDArray[np.float64] | None:
+        """The number e with ex = xe = x for all x, or None where there is none.
+
+        Examples
+        --------
+        >>> from hyperelm import algebras
+        >>> both = algebras.get("complex").direct_sum(algebras.get("real"))
+        >>> both.identity.round(12).tolist()
+        [1.0, 0.0, 1.0]
+        """
+        return identity_of(self.table)
+
+    @property
     def has_identity(self) -> bool:
         """Whether some number e, not necessarily the first unit, has ex = xe = x for all x."""
-        both = np.stack([self.table, self.table.swapaxes(0, 1)], axis=1).reshape(self.dim, -1).T
-        target = np.tile(np.eye(self.dim).ravel(), 2)
-        e = np.linalg.lstsq(both, target, rcond=None)[0]
-        return bool(np.allclose(both @ e, target, rtol=0, atol=1e-10))
+        return self.identity is not None
 
     @cached_property
     def is_nondegenerate(self) -> bool:

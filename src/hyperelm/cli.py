@@ -226,13 +226,18 @@ def export_onnx(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm.save`.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The new ONNX file to write.")],
     decoder: Annotated[bool, typer.Option("--decoder", help="Of an auto-encoder, the way from codes to rows.")] = False,
+    double: Annotated[
+        bool, typer.Option("--double", help="Inputs and outputs as float64, for columns far from zero.")
+    ] = False,
 ) -> None:
     """Write a model as an ONNX graph, which runs without hyperelm."""
     with _clear_errors():
         from hyperelm import tables
 
         tables.check_out(file, "FILE")
-        write_whole(file, to_onnx(load(model), decoder=decoder).SerializeToString())
+        write_whole(
+            file, to_onnx(load(model), decoder=decoder, dtype="float64" if double else "float32").SerializeToString()
+        )
 
 
 def _run(

@@ -24,6 +24,7 @@ from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegress
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.dispatch import in_numpy
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.scales import Columns, Scales
 from hyperelm.elm.table import TableRegressor
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import METHODS
@@ -38,6 +39,7 @@ CLASSES: dict[str, type[BaseELM]] = {
 NUMBERS = {"rank_": int, "condition_": float, "ridge_": float, "weight_scale_": float, "n_samples_seen_": int}
 
 _STATE = "state."
+_INPUTS, _TARGETS = "scales.inputs", "scales.targets"
 
 
 def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> None:
@@ -193,6 +195,9 @@ def _described(model: BaseELM) -> tuple[Header, Arrays]:
     }
     arrays |= {name: getattr(model, name) for name in ("feature_names_in_", "classes_") if hasattr(model, name)}
     arrays |= {name: getattr(model, name) for name in model._saved}
+    if model._scales is not None:
+        for name, columns in ((_INPUTS, model._scales.inputs), (_TARGETS, model._scales.targets)):
+            arrays[name] = np.stack([columns.mean, columns.spread])
     return header, arrays
 
 
@@ -264,6 +269,7 @@ class _Content:
             setattr(model, name, self._take(name))
         if isinstance(model, TableRegressor):
             model._check_saved()
+        model._scales = self._scales(model) if _INPUTS in self.arrays else None
         state = {name.removeprefix(_STATE): self._take(name) for name in list(self.arrays) if name.startswith(_STATE)}
         if state and model.solver_ == "svd":
             raise ValueError("it holds a summary of rows, which its solver 'svd' has not")
@@ -351,6 +357,15 @@ class _Content:
             expected = source if isinstance(model, ELMAutoencoder) else model._output
         if model._output != expected:
             raise ValueError("the layout of its output is not that of its class")
+
+    def _scales(self, model: BaseELM) -> Scales:
+        """Where the columns of the training rows lie, which files of earlier releases do not say."""
+        inputs, targets = self._take(_INPUTS), self._take(_TARGETS)
+        for columns, layout in ((inputs, model._input), (targets, model._output)):
+            right = columns.shape == (2, layout.columns) and columns.dtype == np.float64
+            if not right or not np.isfinite(columns).all() or columns[1].min() < 0:
+                raise ValueError("what it says of the columns of its training rows does not fit its layouts")
+        return Scales(Columns(*inputs), Columns(*targets))
 
     def _part(self, name: str, kind: type) -> Any:
         value = self.header.get(name)

@@ -1,10 +1,14 @@
-"""A model as an ONNX graph of real numbers, in single precision: what prediction computes,
+"""A model as an ONNX graph of real numbers: what prediction computes,
 
-    H = f(X A + a),        Y = H B (+ X C) + b,
+    H = f((X - c) A + a),        Y = H B (+ (X - c) C) + b,
 
-with A = Φ_R(W)ᵀ and B = Φ_R(M)ᵀ on raw columns, so that packing is part of the matrices. A classifier's label is that
-of the largest output; its probabilities are the nearest point of the simplex, max(y - t, 0) with
+with A = Φ_R(W)ᵀ and B = Φ_R(M)ᵀ on raw columns, so that packing is part of the matrices. In single precision c is the
+mean of the training columns, which would cancel in X A + a, and a and b are found in double. A classifier's label is
+that of the largest output; its probabilities are the nearest point of the simplex, max(y - t, 0) with
 t = max_k (y₁ + … + y_k - 1)/k over the outputs in descending order.
+
+A graph whose inputs and outputs are of single precision computes in single precision too, where it then agrees with
+the graph of double precision on rows that lie as the training rows do, else in double.
 """
 
 from __future__ import annotations
@@ -15,10 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm import activations
+from hyperelm._validation import check_choice
 from hyperelm.elm import ELMAutoencoder, ELMClassifier
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.layout import Layout
+from hyperelm.elm.scales import Scales
 from hyperelm.io import fitted_elm
+
+Center = NDArray[np.float64] | None
 
 OPSET, IR_VERSION = 18, 8  # of 2022, and read by every runtime since
 
@@ -27,7 +35,7 @@ ACTIVATIONS: dict[str, list[tuple[str, list[Any], dict[str, Any]]]] = {
     "tanh": [("Tanh", [], {})],
     "sigmoid": [("Sigmoid", [], {})],
     "relu": [("Relu", [], {})],
-    "leaky_relu": [("LeakyRelu", [], {"alpha": 0.01})],
+    "leaky_relu": [("PRelu", [0.01], {})],
     "sine": [("Sin", [], {})],
     "gaussian": [("Pow", [2.0], {}), ("Neg", [], {}), ("Exp", [], {})],
     "identity": [],
@@ -36,7 +44,11 @@ ACTIVATIONS: dict[str, list[tuple[str, list[Any], dict[str, Any]]]] = {
 }
 
 
-def to_onnx(model: Any, *, decoder: bool = False) -> Any:
+LARGEST_ERROR = 1e-4  # of a graph of single precision, relative to the spread of the outputs
+_ROWS = 64  # on which graphs are compared
+
+
+def to_onnx(model: Any, *, decoder: bool = False, dtype: str = "float32") -> Any:
     """A fitted model as an ONNX graph, which needs nothing of hyperelm to run.
 
     Parameters
@@ -44,13 +56,22 @@ def to_onnx(model: Any, *, decoder: bool = False) -> Any:
     model : ELMRegressor, ELMClassifier, ELMAutoencoder, or a search whose `best_estimator_` is one
     decoder : bool
         For an auto-encoder: the graph of `inverse_transform`, from codes to rows.
+    dtype : {"float32", "float64"}
+        The precision of inputs and outputs. Where single precision inside the graph would leave an error above 1e-4
+        of the spread of the training targets, a graph of "float32" computes in double.
 
     Returns
     -------
     onnx.ModelProto
-        Its input is `X` (with `decoder`, ``code``), of any number of rows in the form that `fit` got, as float32. Its
+        Its input is `X` (with `decoder`, ``code``), of any number of rows in the form that `fit` got, as `dtype`. Its
         outputs are `prediction` of a regressor, `label` and `probabilities` of a classifier, ``code`` and
         `reconstruction` of an auto-encoder. Its metadata name the algebra.
+
+    Raises
+    ------
+    ValueError
+        Also where rows or outputs lose more than 1e-4 of the spread by being rounded to float32, as columns do that
+        lie 1e4 times their spread from zero.
 
     Examples
     --------
@@ -59,14 +80,38 @@ def to_onnx(model: Any, *, decoder: bool = False) -> Any:
     >>> X = np.random.default_rng(0).standard_normal((100, 6))
     >>> graph = to_onnx(ELMRegressor("klein4", n_hidden=10).fit(X, X[:, 0])).graph
     >>> [node.op_type for node in graph.node]
-    ['MatMul', 'Add', 'Tanh', 'MatMul', 'Add', 'Squeeze', 'Identity']
+    ['Sub', 'MatMul', 'Add', 'Tanh', 'MatMul', 'Add', 'Squeeze', 'Identity']
     """
+    check_choice(dtype, ("float32", "float64"), "dtype")
     model = fitted_elm(model)
-    network = _Graph()
+    if decoder and not isinstance(model, ELMAutoencoder):
+        raise ValueError(f"`decoder` must be False for {type(model).__name__}: it has no inverse transform.")
+    exact = _graph(model, decoder, "float64", "float64")
+    if dtype == "float64":
+        return exact
+    scales = model._scales
+    if scales is None:  # nothing is known of the rows
+        return _graph(model, decoder, "float32", "float64")
+    rows = scales.inputs.rows(_ROWS)
+    if decoder:
+        rows = _computed(_graph(model, False, "float64", "float64"), rows)["code"]
+    for inside in ("float32", "float64"):
+        graph = _graph(model, decoder, "float32", inside)
+        error, name = _disagreement(graph, exact, rows, scales)
+        if error <= LARGEST_ERROR:
+            return graph
+    raise ValueError(
+        f"`dtype` must be 'float64' for this model: rounding rows and outputs to float32 changes its {name} by "
+        f"{error:.1g} of the spread. Take dtype='float64' (`export-onnx --double`), or fit to columns and targets less "
+        "their means."
+    )
+
+
+def _graph(model: BaseELM, decoder: bool, outside: str, inside: str) -> Any:
+    """The graph of a model, of one precision for inputs and outputs and one for what is computed."""
+    network = _Graph(np.dtype(outside), np.dtype(inside))
     if isinstance(model, ELMAutoencoder):
         _add_autoencoder(network, model, decoder)
-    elif decoder:
-        raise ValueError(f"`decoder` must be False for {type(model).__name__}: it has no inverse transform.")
     elif isinstance(model, ELMClassifier):
         _add_classifier(network, model)
     else:
@@ -74,25 +119,75 @@ def to_onnx(model: Any, *, decoder: bool = False) -> Any:
     return network.model(model)
 
 
+def _computed(graph: Any, rows: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+    """The outputs of a graph that are floating-point numbers, by their names, each (rows, columns)."""
+    from onnx import TensorProto
+    from onnx.reference import ReferenceEvaluator
+
+    (source,), kinds = graph.graph.input, (TensorProto.FLOAT, TensorProto.DOUBLE)
+    single = source.type.tensor_type.elem_type == TensorProto.FLOAT
+    shape = [size.dim_value for size in source.type.tensor_type.shape.dim][1:]
+    names = [value.name for value in graph.graph.output if value.type.tensor_type.elem_type in kinds]
+    names = [name for name in names if name != "label"]
+    with np.errstate(all="ignore"):
+        X = rows.reshape(len(rows), *shape).astype(np.float32 if single else np.float64)
+        values = ReferenceEvaluator(graph).run(names, {source.name: X})
+    return {name: np.asarray(value, np.float64).reshape(len(rows), -1) for name, value in zip(names, values)}
+
+
+def _disagreement(graph: Any, exact: Any, rows: NDArray[Any], scales: Scales) -> tuple[float, str]:
+    """The largest difference between the outputs of two graphs, relative to their spread, and the output's name."""
+    worst, of = 0.0, ""
+    spreads = {"prediction": scales.targets.spread, "reconstruction": scales.inputs.spread, "probabilities": np.ones(1)}
+    got = _computed(graph, rows)
+    for name, expected in _computed(exact, rows).items():
+        spread = spreads.get(name, expected.std(axis=0))
+        # What does not vary is measured by what varies most, or else by its size.
+        spread = np.where(spread > 0, spread, spread.max() or np.abs(expected).max() or 1.0)
+        errors = np.abs(got[name] - expected) / spread
+        error = float(errors.max()) if np.isfinite(errors).all() else np.inf
+        worst, of = max((worst, of), (error, name))
+    return worst, of
+
+
 def _outputs(network: _Graph, model: BaseELM) -> str:
     """The output layer of raw rows, (n, columns)."""
-    X = network.rows("X", model._input)
-    return _decoded(network, model, _codes(network, model, X), X)
+    X, center = _centred(network, model)
+    return _decoded(network, model, _codes(network, model, X, center), X, center)
 
 
-def _codes(network: _Graph, model: BaseELM, X: str) -> str:
-    h = network.affine(X, model._encoder, model._encoder_bias)
+def _centred(network: _Graph, model: BaseELM) -> tuple[str, Center]:
+    """Raw rows less c, and c less the offset that the model takes off itself, if it is not c."""
+    X, offset = network.rows("X", model._input), model._offset
+    if network.inside == np.float64 or model._scales is None:
+        return (X, None) if offset is None else (network.node("Sub", X, network.floats(offset)), None)
+    with np.errstate(over="ignore"):
+        c = model._scales.inputs.mean.astype(np.float32).astype(np.float64)  # so that nothing is lost in the graph
+    return network.node("Sub", X, network.floats(c)), c if offset is None else c - offset
+
+
+def _codes(network: _Graph, model: BaseELM, X: str, center: Center) -> str:
+    h = network.affine(X, model._encoder, _shifted(model._encoder_bias, center, model._encoder))
     for operator, constants, attributes in ACTIVATIONS[activations.name_of(model._activation)]:
         h = network.node(operator, h, *(network.floats(np.array(value)) for value in constants), **attributes)
     return h
 
 
-def _decoded(network: _Graph, model: BaseELM, code: str, X: str | None = None) -> str:
+def _decoded(network: _Graph, model: BaseELM, code: str, X: str | None = None, center: Center = None) -> str:
     split = model._encoder.shape[1]
-    y = network.affine(code, model._decoder[:split], model._decoder_bias)
+    B, C = model._decoder[:split], model._decoder[split:]
     if X is None or not model._linked:
-        return y
-    return network.node("Add", y, network.node("MatMul", X, network.floats(model._decoder[split:])))
+        return network.affine(code, B, model._decoder_bias)
+    y = network.affine(code, B, _shifted(model._decoder_bias, center, C))
+    return network.node("Add", y, network.node("MatMul", X, network.floats(C)))
+
+
+def _shifted(bias: NDArray[Any] | None, center: Center, matrix: NDArray[Any]) -> NDArray[Any] | None:
+    """a + cA, in double."""
+    if center is None:
+        return bias
+    shift = center @ matrix.astype(np.float64)
+    return shift if bias is None else bias + shift
 
 
 def _shaped(network: _Graph, rows: str, layout: Layout) -> str:
@@ -110,7 +205,7 @@ def _add_autoencoder(network: _Graph, model: ELMAutoencoder, decoder: bool) -> N
     if decoder:
         code = network.rows("code", of_codes)
     else:
-        code = _codes(network, model, network.rows("X", source))
+        code = _codes(network, model, *_centred(network, model))
         network.output("code", _shaped(network, code, of_codes), of_codes)
     network.output("reconstruction", _shaped(network, _decoded(network, model, code), source), source)
 
@@ -144,10 +239,13 @@ def _labels(classes: NDArray[Any]) -> NDArray[Any]:
 
 
 class _Graph:
-    """A graph under construction: nodes and constants get names by their number."""
+    """A graph under construction: nodes and constants get names by their number.
 
-    def __init__(self) -> None:
-        self.onnx = _package()
+    Inputs and outputs are of the precision `outside`, what is computed is of the precision `inside`.
+    """
+
+    def __init__(self, outside: np.dtype[Any], inside: np.dtype[Any]) -> None:
+        self.onnx, self.outside, self.inside = _package(), outside, inside
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
@@ -155,8 +253,9 @@ class _Graph:
 
     def rows(self, name: str, layout: Layout) -> str:
         """An input of any number of rows, as columns."""
-        self._inputs.append(self._value(name, layout, np.dtype(np.float32)))
-        return self.node("Flatten", name, axis=1) if layout.ndim == 3 else name
+        self._inputs.append(self._value(name, layout, self.outside))
+        rows = name if self.inside == self.outside else self.node("Cast", name, to=self._kind(self.inside))
+        return self.node("Flatten", rows, axis=1) if layout.ndim == 3 else rows
 
     def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
         return self.nodes(operator, 1, *inputs, **attributes)[0]
@@ -172,10 +271,14 @@ class _Graph:
 
     def floats(self, array: NDArray[Any]) -> str:
         with np.errstate(over="ignore"):
-            single = array.astype(np.float32, order="C")
-        if not np.isfinite(single).all():
-            raise ValueError("`model` must have weights within single precision for ONNX. Scale its rows to size 1.")
-        return self.constant(single)
+            constants = np.asarray(array).astype(self.inside, order="C")
+        if not np.isfinite(constants).all():
+            single = "single" if self.inside == np.float32 else "double"
+            raise ValueError(
+                f"`model` must have weights within {single} precision for ONNX. Scale its rows to size 1"
+                + (", or take dtype='float64'." if single == "single" else ".")
+            )
+        return self.constant(constants)
 
     def constant(self, array: NDArray[Any]) -> str:
         name = f"constant_{len(self._constants)}"
@@ -183,12 +286,16 @@ class _Graph:
         return name
 
     def output(self, name: str, value: str, layout: Layout, like: NDArray[Any] | None = None) -> None:
+        if like is None and self.inside != self.outside:
+            value = self.node("Cast", value, to=self._kind(self.outside))
         self._nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
-        self._outputs.append(self._value(name, layout, np.dtype(np.float32) if like is None else like.dtype))
+        self._outputs.append(self._value(name, layout, self.outside if like is None else like.dtype))
 
     def _value(self, name: str, layout: Layout, dtype: np.dtype[Any]) -> Any:
-        kind = self.onnx.helper.np_dtype_to_tensor_dtype(dtype)
-        return self.onnx.helper.make_tensor_value_info(name, kind, ["n", *layout.shape(0)[1:]])
+        return self.onnx.helper.make_tensor_value_info(name, self._kind(dtype), ["n", *layout.shape(0)[1:]])
+
+    def _kind(self, dtype: np.dtype[Any]) -> Any:
+        return self.onnx.helper.np_dtype_to_tensor_dtype(dtype)
 
     def model(self, model: BaseELM) -> Any:
         from hyperelm import __version__

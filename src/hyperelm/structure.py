@@ -105,3 +105,20 @@ def _central_simple(multiplication: Table, value: float, size: int, trace_form: 
 
 def _matrices(n: int, field: str) -> str:
     return field if n == 1 else f"M{n}({field})"
+
+
+def identity_of(table: Table) -> NDArray[np.float64] | None:
+    """The number e with ex = xe = x for all x, if any: Σ_i e_i table[i, j, k] = Σ_i e_i table[j, i, k] = δ_jk."""
+    d = len(table)
+    both = np.stack([table, table.swapaxes(0, 1)], axis=1).reshape(d, -1).T
+    target = np.tile(np.eye(d).ravel(), 2)
+    e = np.eye(d)[0]
+    if not np.array_equal(both[:, 0], target):  # else it is exactly the first unit
+        sizes = np.linalg.norm(both, axis=0)
+        sizes[sizes == 0] = 1
+        parts = np.linalg.lstsq(both / sizes, target, rcond=None)[0]
+        e = parts / sizes
+        if np.abs(both @ e - target).max() > 1e-10 * max(1.0, np.abs(parts).max()):
+            return None
+    e.setflags(write=False)
+    return e

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hyperelm import activations, algebras
+from hyperelm import Algebra, activations, algebras
 from hyperelm._arrays import to_numpy
 from hyperelm.bilinear import is_worth_searching
 from hyperelm.elm.hidden import HiddenLayer
@@ -20,7 +20,7 @@ def numbers(shape, seed=0, dtype=np.float64):
 
 
 def plain(x, W, algebra, *, bias, direct_link):
-    """[tanh(xW + b), x, 1], one number at a time; the bias is b because 1 b = b in all algebras here."""
+    """[tanh(xW + b), x, 1], one number at a time; the bias is b, as e b = b for the identity e."""
     rows, _, d = x.shape
     weights = W[:-1] if bias else W
     h = np.zeros((rows, W.shape[1], d))
@@ -108,3 +108,19 @@ def test_callables_see_components_in_any_layout(shape):
     assert_allclose(H, plain(x, W, algebra, bias=False, direct_link=False), atol=1e-12)
     with pytest.raises(ValueError, match="`activation` must work on each component"):
         layer_of(W, algebra, bias=False, direct_link=False, activation=lambda v: v[:1])(x, Team())
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (1000, 50)])
+def test_the_number_of_the_bias(shape, library):
+    """It is the identity, wherever that stands: here in the last unit, and in both parts of a direct sum."""
+    D, L = shape
+    last = [1, 2, 3, 0]
+    cases = [
+        (Algebra(algebras.get("quaternions").table[np.ix_(last, last, last)]), [0, 0, 0, 1]),
+        (algebras.get("complex").direct_sum(algebras.get("real")), [1, 0, 1]),
+    ]
+    for algebra, identity in cases:
+        x, W = numbers((20, D, algebra.dim)), numbers((D + 1, L, algebra.dim), 1) / np.sqrt(D)
+        H = to_numpy(layer_of(W, algebra, bias=True, direct_link=False)(library(x), Team())[0])
+        assert_allclose(H[:, :-1], plain(x, W, algebra, bias=True, direct_link=False)[:, :-1], atol=1e-11)
+        assert_allclose(H[:, -1], np.broadcast_to(identity, (20, algebra.dim)), atol=1e-14)

@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype, row_block, to_numpy, zeros
+from hyperelm._arrays import as_precision, beside, namespace, row_block, to_numpy, zeros
 from hyperelm._validation import FloatArray, check_choice
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
@@ -205,8 +205,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
             raise ValueError(
                 f"`X` must have {self._n_features_out} columns of codes, as `transform` gives, got {columns}."
             )
-        codes = xp.reshape(as_precision(codes, numpy_dtype(self._decoder)), (n, columns))
-        rows: FloatArray = xp.reshape(self._decode(codes), self._input.shape(n))
+        rows: FloatArray = xp.reshape(self._decode(xp.reshape(codes, (n, columns))), self._input.shape(n))
         return rows
 
     def reconstruct(self, X: Any) -> FloatArray:

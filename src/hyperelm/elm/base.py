@@ -34,6 +34,7 @@ from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import FirstLook, Sampling, Seen, Targets, Training, values
 from hyperelm.elm.prediction import Prediction
 from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored, itself
+from hyperelm.elm.scales import Scales
 from hyperelm.packing import components
 from hyperelm.solvers import QR, AllRows, Gram, Solution
 from hyperelm.solvers.accumulator import Accumulator, check_weight
@@ -64,6 +65,7 @@ class BaseELM(Prediction, BaseEstimator):
     n_features_in_: int
     _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
     _state: Accumulator | Mapping[str, NDArray[Any]] | None  # a mapping until a model from a file goes on
+    _scales: Scales | None = None  # None where nobody looked, as in files of earlier releases
 
     def __init__(
         self,
@@ -156,7 +158,8 @@ class BaseELM(Prediction, BaseEstimator):
         else:
             if not reset and (isinstance(X, np.ndarray) or is_dispatched(X)):
                 self._check_axes(X)
-            X = validate_data(self, real(X, "X"), reset=reset, dtype=accepted_dtypes(X), allow_nd=True)
+            with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of it
+                X = validate_data(self, real(X, "X"), reset=reset, dtype=accepted_dtypes(X), allow_nd=True)
         if not reset:
             self._check_axes(X)
         self._check_components(X, "X")
@@ -312,6 +315,8 @@ class BaseELM(Prediction, BaseEstimator):
             state, solution, choice = solve(source, training, free=self._free(), final=kind is kinds[-1])
             if solution is not None:
                 break
+        if before is None:
+            self._scales = self._scales_of(training)
         assert solution is not None  # as the final word is
         self._finish(state, solution, choice)
 
@@ -362,6 +367,10 @@ class BaseELM(Prediction, BaseEstimator):
             ridge=ridge,
             before=before,
         )
+
+    def _scales_of(self, training: Training) -> Scales | None:
+        """Where the columns of the training rows lie."""
+        return training.watch.scales
 
     def _output_layout(self, rows: Rows) -> Layout:
         return Layout.of(rows.T, self.algebra_, self.packing)

@@ -184,8 +184,12 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         array of shape (n, n_classes), or (n,)
             For two classes their difference.
         """
-        scores = self._outputs(self._checked_for_prediction(X, "decision_function"))
-        return scores[:, 1] - scores[:, 0] if self.classes_.shape[0] == 2 else scores
+        X = self._checked_for_prediction(X, "decision_function")
+        scores = self._outputs(X)
+        if self.classes_.shape[0] > 2:
+            return scores
+        with np.errstate(over="ignore"):
+            return self._within_precision(scores[:, 1] - scores[:, 0], X)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability vector nearest to the outputs.
@@ -332,11 +336,14 @@ def _unique(labels: Any) -> NDArray[Any]:
 def _nearest_probabilities(scores: FloatArray) -> FloatArray:
     """The Euclidean projection of rows onto the simplex: max(s - t, 0) with the t that makes them sum to one.
 
-    With the scores in descending order, t is the largest of the (s₁ + … + s_k - 1)/k.
+    With the scores in descending order, t is the largest of the (s₁ + … + s_k - 1)/k. As t moves with the scores, they
+    are taken relative to the largest, whose sums are numbers.
     """
     xp = namespace(scores=scores)
-    ordered = xp.flip(xp.sort(scores, axis=1), axis=1)
-    sums = np.cumsum(ordered, axis=1) if xp is np else xp.cumulative_sum(ordered, axis=1)
+    with np.errstate(over="ignore"):
+        scores = scores - xp.max(scores, axis=1, keepdims=True)
+        ordered = xp.flip(xp.sort(scores, axis=1), axis=1)
+        sums = np.cumsum(ordered, axis=1) if xp is np else xp.cumulative_sum(ordered, axis=1)
     counts = beside(np.arange(1.0, scores.shape[1] + 1), scores)
     threshold = xp.max((sums - 1) / counts, axis=1)
     left: FloatArray = activations.apply(activations.relu, scores - threshold[:, None])

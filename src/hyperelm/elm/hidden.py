@@ -1,7 +1,7 @@
 """The hidden layer h = f(xW), equation 24 of the paper, and what else feeds the output layer, on blocks of rows.
 
-W has D rows of L numbers, and a last row more for the bias, the input 1 + 0i₁ + …; f is applied to each component.
-The output layer sees [h, x, 1]: x only with a direct link, 1 only with a bias.
+W has D rows of L numbers, and a last row more for the bias, whose input is the number e of `bias`; f is applied to
+each component. The output layer sees [h, x, e]: x only with a direct link, e only with a bias.
 
 In training, large layers take the products of planes of a bilinear scheme, which are fewer; small ones take the one
 real product with Φ_R(W)ᵀ that prediction takes, too.
@@ -19,6 +19,7 @@ from hyperelm._validation import FloatArray
 from hyperelm.activations import Activation, apply
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, scheme
+from hyperelm.elm.bias import bias_number, times_bias
 from hyperelm.planes import is_identity, planes, scheme_product
 from hyperelm.products import right_operator
 from hyperelm.solvers.sums import Planes, cached_rows, known_planes, row_blocks, sum_products
@@ -42,13 +43,13 @@ class HiddenLayer:
     ) -> None:
         self.algebra, self.activation, self.direct_link = algebra, activation, direct_link
         self.weights = weights[:-1, ...] if bias else weights
-        self.bias = weights[-1, ...] if bias else None
+        self.bias = times_bias(weights[-1, ...], algebra) if bias else None
         D, self.neurons, _ = self.weights.shape
         self.width = self.neurons + (D if direct_link else 0) + (1 if bias else 0)
         self._search = is_worth_searching(D, self.neurons)
 
     def __call__(self, X: FloatArray, team: Team) -> tuple[FloatArray, Planes | None]:
-        """[h, x, 1], (m, width, d), of X, (m, D, d), and the planes of X where they are formed.
+        """[h, x, e], (m, width, d), of X, (m, D, d), and the planes of X where they are formed.
 
         Both in memory of the team that the next call overwrites, or where X lives, to which the weights are moved.
         """
@@ -65,8 +66,7 @@ class HiddenLayer:
         if self.direct_link:
             H[:, :, self.neurons : self.neurons + X.shape[1]] = np.moveaxis(X, -1, 0)
         if self.bias is not None:
-            H[:, :, -1] = 0
-            H[0, :, -1] = 1
+            H[:, :, -1] = bias_number(self.algebra)[:, None]
         return np.moveaxis(H, 0, -1), formed
 
     def _elsewhere(self, X: Any, team: Team) -> tuple[Any, Planes | None]:
@@ -86,7 +86,7 @@ class HiddenLayer:
         if self.direct_link:
             parts.append(xp.moveaxis(X, -1, 0))
         if self.bias is not None:
-            parts.append(zeros((d, rows, 1), X) + beside(np.eye(d, 1), X)[:, None, :])
+            parts.append(zeros((d, rows, 1), X) + beside(bias_number(self.algebra), X)[:, None, None])
         return xp.moveaxis(concatenated(parts, axis=2), 0, -1), known if search else None
 
     def _by_operator(self, X: FloatArray, H: FloatArray, team: Team) -> None:

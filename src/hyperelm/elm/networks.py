@@ -21,6 +21,7 @@ from scipy.linalg import lapack
 from hyperelm import activations, linalg
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
+from hyperelm.elm.bias import bias_number, times_bias
 from hyperelm.products import matmul, right_operator
 from hyperelm.solvers.choice import LARGEST_CONDITION
 
@@ -36,7 +37,7 @@ class Networks:
     ----------
     algebra : Algebra
     weights : array of shape (B, D + 1, L, d)
-        The last row is that of the bias, an extra input 1.
+        The last row is that of the bias, an extra input: the number e of `bias`.
     activation : str or callable
 
     Attributes
@@ -49,7 +50,7 @@ class Networks:
         self.algebra, self.weights = algebra, weights
         self._activation = activations.get(activation)
         # Φ_R(W)ᵀ, and below it the bias.
-        biases = weights[:, -1].reshape(len(weights), 1, -1)
+        biases = times_bias(weights[:, -1], algebra).reshape(len(weights), 1, -1)
         self._encoders = np.concatenate([right_operator(weights[:, :-1], algebra), biases], axis=1)
         # L_s[k, j] = table[s, j, k]
         table, d = algebra.table, algebra.dim
@@ -60,7 +61,7 @@ class Networks:
         """Find the output layers: X of shape (m, D, d), T of shape (m, N, d)."""
         self.output_weights_ = np.stack([self.solve(self.with_bias(codes), T) for codes in self.codes(X)])
         self._decoders = right_operator(self.output_weights_[:, :-1], self.algebra)
-        self._offsets = self.output_weights_[:, -1].reshape(len(self.weights), -1)
+        self._offsets = times_bias(self.output_weights_[:, -1], self.algebra).reshape(len(self.weights), -1)
         return self
 
     def predict(self, X: Array) -> Iterator[Array]:
@@ -84,7 +85,7 @@ class Networks:
         m, d, L = len(codes), self.algebra.dim, self.weights.shape[2]
         H = np.zeros((m, d, L + 1))
         H[:, :, :L] = codes.reshape(m, L, d).swapaxes(1, 2)
-        H[:, 0, L] = 1
+        H[:, :, L] = bias_number(self.algebra)
         return H.swapaxes(1, 2)
 
     def solve(self, H: Array, T: Array) -> Array:

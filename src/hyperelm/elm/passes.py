@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from hyperelm.elm.drawing import Encoder
 from hyperelm.elm.hidden import HiddenLayer
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.rows import Block
+from hyperelm.elm.scales import Watch
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import as_long_as_safe
 from hyperelm.solvers.loo import BySpectrum, residuals_by
@@ -59,6 +60,18 @@ def check_range(y: Any, dtype: np.dtype[Any]) -> None:
         raise ValueError(
             f"`y` must have a number above {limit:.0e}, the smallest in the precision of `X`, {dtype}, got at most "
             f"{largest:g}. Give `X` in double precision, or divide `y` by its size."
+        )
+
+
+def check_inputs_in_range(X: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse rows that are finite, but not in the precision of the model that they are to train."""
+    if is_elsewhere(X) or X.dtype == dtype:
+        return
+    largest, limit = float(np.abs(X).max(initial=0)), float(np.finfo(dtype).max)
+    if largest > limit:
+        raise ValueError(
+            f"`X` must be at most {limit:.0e}, the largest number in the precision of the model, {dtype}, got "
+            f"{largest:g}. Divide `X` by its size, or begin with rows in double precision."
         )
 
 
@@ -153,6 +166,7 @@ class Training:
     chunk_size: int | None
     ridge: float | None = None
     before: Accumulator | None = None
+    watch: Watch = field(default_factory=Watch)  # of the rows that this process reads
 
     @property
     def name(self) -> str:
@@ -178,28 +192,30 @@ class Training:
         return self.kind(self.algebra, self.layer.width, self.output.features, self.encoder.weights.dtype)
 
     def add(self, summary: Accumulator, block: Block, team: Team) -> Accumulator:
-        H, t, cost, known = self.numbers(block, team)
+        H, t, targets, cost, known = self.numbers(block, team)
+        self.watch.see(block.X, targets)
         weight = block.weight if cost is None else cost if block.weight is None else block.weight * cost
         if self.ridge is not None:
             summary = as_long_as_safe(summary, H, t, weight, self.ridge)
         summary.update(H, t, weight, count=block.count, team=team, known=known)
         return summary
 
-    def numbers(self, block: Block, team: Team) -> tuple[FloatArray, FloatArray, Weights, Planes | None]:
-        """The hidden layer and the targets of rows, (m, width, d) and (m, N, d), the cost of an error on each row, and
-        planes of the targets where they are known."""
+    def numbers(self, block: Block, team: Team) -> tuple[FloatArray, FloatArray, Any, Weights, Planes | None]:
+        """The hidden layer and the targets of rows, (m, width, d) and (m, N, d); the targets as columns, the cost of an
+        error on each row, and planes of the targets where they are known."""
         dtype = self.encoder.weights.dtype
+        check_inputs_in_range(block.X, dtype)
         x = self.input.pack(block.X, dtype)
         H, planes = self.layer(x, team)
         if block.targets_are_inputs:
-            return H, x, None, planes
+            return H, x, block.X, None, planes
         targets, cost = self.targets(block.T)
         if tuple(targets.shape) != (wanted := self.output.shape(len(block))):
             raise ValueError(f"`y` must have the shape {wanted} as in the first block, got {tuple(targets.shape)}.")
         if is_elsewhere(x) and not is_elsewhere(targets):
             targets = beside(targets, x)  # indicators, which are made of labels in NumPy
         check_range(targets, dtype)
-        return H, self.output.pack(targets, dtype), cost, None
+        return H, self.output.pack(targets, dtype), targets, cost, None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the layer, which is as large as the weights."""
@@ -238,7 +254,7 @@ class Sampling:
         if self.share < 1:
             at, times = drawn(row_lengths(block.X), self.share)
             block = block.taken(at)
-        H, t, cost, _ = self.training.numbers(block, team)
+        H, t, _, cost, _ = self.training.numbers(block, team)
         T = to_numpy(t)
         if self.mix is not None:
             T = mixed(T, self.mix)

@@ -21,6 +21,7 @@ from hyperelm._arrays import beside, concatenated, is_elsewhere, namespace, to_n
 from hyperelm._validation import FloatArray, as_real
 from hyperelm.algebra import Algebra
 from hyperelm.elm import rows
+from hyperelm.elm.bias import bias_number, bias_weights
 from hyperelm.elm.drawing import Given
 from hyperelm.elm.layout import Layout
 from hyperelm.planes import block_basis, block_matrix, from_planes, planes, put_entries
@@ -39,7 +40,7 @@ def is_star_closed(algebra: Algebra) -> bool:
 
 
 class Sums:
-    """Second moments of rows [x] or [x, 1], in `gram`, and sums of their columns."""
+    """Second moments of rows [x] or [x, e], in `gram`, and sums of their columns."""
 
     def __init__(self, gram: Gram, layout: Layout) -> None:
         self.gram, self.layout = gram, layout
@@ -81,9 +82,8 @@ class Moments:
     def add(self, summary: Sums, block: rows.Block, team: Team) -> Sums:
         x = self.input.pack(block.X, self.dtype)
         if self.bias:
-            one = zeros((len(block), 1, self.algebra.dim), x)
-            one[..., 0] = 1
-            x = concatenated([x, one], axis=1)
+            e = zeros((len(block), 1, self.algebra.dim), x) + beside(bias_number(self.algebra), x)
+            x = concatenated([x, e], axis=1)
         summary.gram.update(x, zeros((len(block), 0, self.algebra.dim), x), block.weight, team=team)
         w = block.weights
         columns = as_real(block.X, "X") if is_elsewhere(x) else np.asarray(block.X, dtype=np.float64)
@@ -100,14 +100,14 @@ def principal_encoder(sums: Sums, components: int, scale: float, rng: np.random.
     W *= W.dtype.type(scale)
     if bias:
         code = (sums.mean.reshape(1, -1) @ right_operator(W, algebra)).reshape(1, components, -1)
-        W = np.concatenate([W, -code])
+        W = np.concatenate([W, bias_weights(-code, algebra)])
     return Given(W)
 
 
 def principal_components(state: Gram, components: int, free: list[int], rng: np.random.Generator) -> FloatArray:
-    """W, (D, L, d), from the normal equations of rows [x] or [x, 1]; `free` names the column of ones, if any.
+    """W, (D, L, d), from the normal equations of rows [x] or [x, e]; `free` names the column of e, if any.
 
-    Projecting the ones out of AᴴA leaves the covariance; without them it is the matrix of second moments.
+    Projecting this column out of AᴴA leaves the covariance; without them it is the matrix of second moments.
     """
     algebra, basis = state.algebra, block_basis(state.algebra)
     if not state.is_safe:

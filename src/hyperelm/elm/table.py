@@ -1,11 +1,12 @@
 """The ELM for a table whose columns have names and units of their own.
 
-Columns are standardised for training, x' = (x - a)/s and t' = (t - b)/u. In prediction that is part of the real
+Columns are standardised for training, x' = (x - a)/s and t' = (t - b)/u. In prediction all but a is part of the real
 matrices of both layers: with h = f(x'A + α) and t' = hB + β,
 
-    h = f(xA/s + α - aA/s),        t = hBu + βu + b.
+    h = f((x - a)A/s + α),        t = hBu + βu + b.
 
-So raw columns go in and come out, and nothing is scaled twice.
+So raw columns go in and come out. The difference x - a is taken first: xA/s - aA/s would lose the digits in which
+columns far from zero differ.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from hyperelm._arrays import is_elsewhere, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.elm.dispatch import precision
+from hyperelm.elm.passes import Training
 from hyperelm.elm.regressor import ELMRegressor
 from hyperelm.elm.rows import Rows, Stored
+from hyperelm.elm.scales import Columns, Scales
 
 
 class TableRegressor(ELMRegressor):
@@ -84,18 +87,24 @@ class TableRegressor(ELMRegressor):
 
     def _build_operators(self) -> None:
         super()._build_operators()
-        columns = len(self.input_scale_)
         self._encoder = self._encoder / self.input_scale_[:, None]
-        self._encoder_bias = self._plus(self._encoder_bias, -self.input_offset_ @ self._encoder)
-        decoder, bias = self._decoder.copy(), self._decoder_bias
+        decoder, bias = self._decoder.copy(), 0 if self._decoder_bias is None else self._decoder_bias
         if self._linked:
-            decoder[-columns:] /= self.input_scale_[:, None]
-            bias = self._plus(bias, -self.input_offset_ @ decoder[-columns:])
-        self._decoder = decoder * self.output_scale_
-        self._decoder_bias = self._plus(self.output_offset_, None if bias is None else bias * self.output_scale_)
+            decoder[-len(self.input_scale_) :] /= self.input_scale_[:, None]
+        self._decoder, self._decoder_bias = (
+            decoder * self.output_scale_,
+            bias * self.output_scale_ + self.output_offset_,
+        )
 
-    def _plus(self, a: FloatArray | None, b: FloatArray | None) -> FloatArray:
-        return np.asarray((0 if a is None else a) + (0 if b is None else b), dtype=self.hidden_weights_.dtype)
+    @property
+    def _offset(self) -> FloatArray:
+        return self.input_offset_
+
+    def _scales_of(self, training: Training) -> Scales:
+        return Scales(
+            Columns(self.input_offset_.astype(np.float64), self.input_scale_.astype(np.float64)),
+            Columns(self.output_offset_.astype(np.float64), self.output_scale_.astype(np.float64)),
+        )
 
     def _check_saved(self) -> None:
         """Whether what a file says of the columns fits together."""
@@ -114,7 +123,5 @@ class TableRegressor(ELMRegressor):
 
 def _standard(table: NDArray[Any], dtype: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
     """The mean of every column and its standard deviation; 1 for one that varies by rounding alone."""
-    values = np.asarray(table, dtype=np.float64)
-    mean, spread = values.mean(axis=0), values.std(axis=0)
-    varies = spread > 10 * np.finfo(np.float64).eps * np.abs(mean)
-    return mean.astype(dtype), np.where(varies, spread, 1.0).astype(dtype)
+    columns = Columns.of(table)
+    return columns.mean.astype(dtype), np.where(columns.spread > 0, columns.spread, 1.0).astype(dtype)

@@ -119,7 +119,9 @@ def _forms(block: Block) -> BlockForms:
         entries.extend(part.reshape(*part.shape[:2], part[0, 0].size)[:, :, pivots].transpose(2, 0, 1))
         signs += [sign] * len(pivots)
     shape = (len(forms), *C.shape[2:])
-    return BlockForms(components, np.array(forms).reshape(shape), np.array(signs), np.array(entries))
+    return BlockForms(
+        components, np.array(forms).reshape(shape), np.array(signs), np.array(entries).reshape(-1, *C.shape[:2])
+    )
 
 
 def _independent_components(block: Block) -> Matrix:
