@@ -16,10 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import reduce
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import parallel_config
@@ -28,9 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hyperelm.elm.autoencoder import ELMAutoencoder
 from hyperelm.elm.base import BaseELM
 from hyperelm.elm.classifier import ELMClassifier
-from hyperelm.elm.passes import Training
 from hyperelm.elm.rows import Array, Pass, Rows, Stored, add_all
-from hyperelm.elm.scales import Scales, Watch
 from hyperelm.solvers.team import Team
 
 __all__ = ["fit", "predict"]
@@ -275,25 +271,15 @@ class Partitions:
         states = [summarise(tool, n, self._labels, *arrays) for n, arrays in enumerate(zip(parts, *others))]
         while len(states) > 1:
             states = [merge(tool, states[n : n + _MERGED]) for n in range(0, len(states), _MERGED)]
-        result, scales = dask.delayed(_finished, pure=False)(finish, states[0]).compute()
-        training: Any = work
-        if isinstance(training, Training):
-            training.watch.scales = scales
-        return cast(R, result)
+        result: R = dask.delayed(_finished, pure=False)(finish, states[0]).compute()
+        return result
 
 
 # ---------------------------------------------------------------------- tasks
 
 
-# The number of some rows, their summary, and where their columns lie, if that was looked at.
-Part = tuple[int, S, Scales | None]
-
-
-def _summary(work: Pass[S], n: int, labels: bool, X: Any, y: Any, weight: Any) -> Part[S]:
-    """Of the rows of a partition."""
-    watch, training = Watch(), cast(Any, work)
-    if isinstance(training, Training):
-        work = cast(Pass[S], replace(training, watch=watch))  # tasks in other threads have the same training
+def _summary(work: Pass[S], n: int, labels: bool, X: Any, y: Any, weight: Any) -> tuple[int, S]:
+    """The number and the summary of the rows of a partition."""
     named = [("y", y), ("sample_weight", weight)]
     try:
         for name, part in named:
@@ -304,25 +290,24 @@ def _summary(work: Pass[S], n: int, labels: bool, X: Any, y: Any, weight: Any) -
         inputs = _array(X, "X")
         targets = inputs if y is None else _array(y, "y", labels)
         rows = Rows(inputs, targets, None if weight is None else _array(weight, "sample_weight"))
-        return len(rows), add_all(work, work.begin(), rows, Team()), watch.scales
+        return len(rows), add_all(work, work.begin(), rows, Team())
     except ValueError as error:
         raise ValueError(f"Partition {n}: {error}") from error
 
 
-def _merged(work: Pass[Any], parts: Sequence[Part[Any]]) -> Part[Any]:
+def _merged(work: Pass[Any], parts: Sequence[tuple[int, Any]]) -> tuple[int, Any]:
     """The summary of several, none of which changes: another task may need it again."""
     total = work.begin()
-    for _, part, _ in parts:
+    for _, part in parts:
         total.merge(part)
-    seen = [scales for _, _, scales in parts if scales is not None]
-    return sum(rows for rows, _, _ in parts), total, reduce(Scales.merged, seen) if seen else None
+    return sum(rows for rows, _ in parts), total
 
 
-def _finished(finish: Callable[[S], R], part: Part[S]) -> tuple[R, Scales | None]:
-    rows, summary, scales = part
+def _finished(finish: Callable[[S], R], part: tuple[int, S]) -> R:
+    rows, summary = part
     if rows == 0:
         raise ValueError("`X` must have at least one row, got none in any partition.")
-    return finish(summary), scales
+    return finish(summary)
 
 
 def _predict_array(x: Any, model: BaseELM, method: str, empty: Any) -> Any:

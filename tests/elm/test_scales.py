@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, dask
-from hyperelm.elm.scales import Columns, Watch
+from hyperelm.elm.scales import Columns, Scales
 
 
 @given(
@@ -21,23 +23,20 @@ from hyperelm.elm.scales import Columns, Watch
 def test_blocks_are_as_good_as_all_rows(sizes, offset, scale, seed):
     rng = np.random.default_rng(seed)
     blocks = [scale * rng.standard_normal((n, 3)) + offset for n in sizes]
-    watch = Watch()
-    for block in blocks:
-        watch.see(block, block[:, 0])
+    scales = reduce(Scales.merged, [Scales.of(block, block[:, 0]) for block in blocks])
     units = max(scale, abs(offset))
     rows = np.concatenate(blocks) / units
-    found = watch.scales.inputs
+    found = scales.inputs
     assert_allclose(found.mean / units, rows.mean(axis=0), rtol=0, atol=1e-13)
     assert_allclose(found.spread / units, rows.std(axis=0), rtol=0, atol=1e-13)
-    assert_allclose(watch.scales.targets.spread / units, rows[:, 0].std(), rtol=0, atol=1e-13)
+    assert_allclose(scales.targets.spread / units, rows[:, 0].std(), rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e6, 1e300])
 def test_a_constant_has_no_spread(value):
-    watch = Watch()
-    for n in (1, 7, 64, 1000):
-        watch.see(np.full((n, 2), value), np.full(n, value))
-    assert_array_equal(watch.scales.inputs.spread, 0)
+    blocks = [Scales.of(np.full((n, 2), value), np.full(n, value)) for n in (1, 7, 64, 1000)]
+    scales = reduce(Scales.merged, blocks)
+    assert_array_equal(scales.inputs.spread, 0)
 
 
 def test_rows_that_lie_as_those_of_training():

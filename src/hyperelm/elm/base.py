@@ -31,7 +31,7 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm.dispatch import accepted_dtypes, check_place, is_dispatched, kept_beside, precision, real
 from hyperelm.elm.drawing import Drawn, Encoder, Given, check_weight_scale, random_generator, times_auto
 from hyperelm.elm.layout import Layout
-from hyperelm.elm.passes import FirstLook, Sampling, Seen, Targets, Training, values
+from hyperelm.elm.passes import FirstLook, Sampling, Seen, Summary, Targets, Training, values
 from hyperelm.elm.prediction import Prediction
 from hyperelm.elm.rows import Array, Blocks, Local, Rows, Source, Stored, add_all, is_blocks, is_stored, itself
 from hyperelm.elm.scales import Scales
@@ -312,13 +312,13 @@ class BaseELM(Prediction, BaseEstimator):
         for kind in kinds:
             training = self._training(kind, encoder, fixed, _resumed_as(kind, before))
             solve = self._leave_one_out if ridge == "loo" else partial(_fold_and_solve, ridge=ridge)
-            state, solution, choice = solve(source, training, free=self._free(), final=kind is kinds[-1])
+            summary, solution, choice = solve(source, training, free=self._free(), final=kind is kinds[-1])
             if solution is not None:
                 break
         if before is None:
-            self._scales = self._scales_of(training)
+            self._scales = self._scales_of(summary)
         assert solution is not None  # as the final word is
-        self._finish(state, solution, choice)
+        self._finish(summary.state, solution, choice)
 
     def _ridge_for(self, *, once: bool) -> float | str:
         """A number, or how it is chosen from rows that are read `once` or more often."""
@@ -333,22 +333,23 @@ class BaseELM(Prediction, BaseEstimator):
 
     def _leave_one_out(
         self, source: Source, training: Training, free: list[int], final: bool
-    ) -> tuple[Accumulator, Solution | None, Choice | None]:
+    ) -> tuple[Summary, Solution | None, Choice | None]:
         """The summary of all rows, and the solution with the ridge that a second pass finds."""
-        state = source.fold(training, _checked)
+        summary = source.fold(training, _checked)
+        state = summary.state
         if not (final or state.is_safe):
-            return state, None, None
+            return summary, None, None
         # Of all rows at once no row can be left out: their QR decomposition has the same errors.
-        summary = source.fold(replace(training, kind=QR), itself) if self.solver == "svd" else state
+        left_out = source.fold(replace(training, kind=QR), _checked).state if self.solver == "svd" else state
         mix, places = combinations(state.targets), self._output.places
         if mix is not None:
-            summary = summary.combined(mix)
+            left_out = left_out.combined(mix)
             places = self._output.components_of(mix.shape[1])
         sample = source.fold(Sampling(training, min(1.0, sample_size(state) / state.rows), mix), itself)
-        choice = best_by_loo(summary, sample, free=free, places=places, columns=self._output.columns)
+        choice = best_by_loo(left_out, sample, free=free, places=places, columns=self._output.columns)
         seen = state.shows(choice.error * self._output.columns * state.weight)
         solution = answer(state, choice.ridge, free=free, final=final) if final or seen else None
-        return state, solution and replace(solution, is_bias_only=choice.is_bias_only), choice
+        return summary, solution and replace(solution, is_bias_only=choice.is_bias_only), choice
 
     def _training(
         self, kind: type[Accumulator], encoder: Encoder, ridge: float | None, before: Accumulator | None
@@ -368,9 +369,9 @@ class BaseELM(Prediction, BaseEstimator):
             before=before,
         )
 
-    def _scales_of(self, training: Training) -> Scales | None:
-        """Where the columns of the training rows lie."""
-        return training.watch.scales
+    def _scales_of(self, summary: Summary) -> Scales | None:
+        """Where the columns of the rows lie that the first fit saw."""
+        return summary.scales
 
     def _output_layout(self, rows: Rows) -> Layout:
         return Layout.of(rows.T, self.algebra_, self.packing)
@@ -433,23 +434,21 @@ def row_weights(sample_weight: Any, rows: int) -> NDArray[np.float64] | None:
     return check_weight(np.full(rows, sample_weight) if np.isscalar(sample_weight) else sample_weight, rows)
 
 
-def _checked(state: Accumulator) -> Accumulator:
-    if state.rows > 0 and state.weight == 0:
-        raise ValueError(f"`sample_weight` must not be zero for all {state.rows} rows.")
-    return state
+def _checked(summary: Summary) -> Summary:
+    if summary.state.rows > 0 and summary.state.weight == 0:
+        raise ValueError(f"`sample_weight` must not be zero for all {summary.state.rows} rows.")
+    return summary
 
 
 def _fold_and_solve(
     source: Source, training: Training, free: list[int], final: bool, ridge: float | str
-) -> tuple[Accumulator, Solution | None, None]:
+) -> tuple[Summary, Solution | None, None]:
     """The summary of all rows, and the solution where that summary lies."""
     return *source.fold(training, partial(_solved, ridge=ridge, free=free, final=final)), None
 
 
-def _solved(
-    state: Accumulator, ridge: float | str, free: Sequence[int], final: bool
-) -> tuple[Accumulator, Solution | None]:
-    return _checked(state), answer(state, ridge, free=free, final=final)
+def _solved(summary: Summary, ridge: float | str, free: Sequence[int], final: bool) -> tuple[Summary, Solution | None]:
+    return _checked(summary), answer(summary.state, ridge, free=free, final=final)
 
 
 def _resumed_as(kind: type[Accumulator], before: Accumulator | None) -> Accumulator | None:

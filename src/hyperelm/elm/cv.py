@@ -291,7 +291,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         source: Local,
     ) -> list[Curve]:
         training = network._training(kind, Given(network.hidden_weights_), None, None)
-        state: Any = source.fold(training, itself)
+        state: Any = source.fold(training, itself).state
         if self.solver == "auto" and not state.is_safe:
             return self._curves_of(QR, network, sizes, grid, source)
         rest = np.arange(network.n_hidden, network._width())

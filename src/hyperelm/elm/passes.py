@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from hyperelm.elm.drawing import Encoder
 from hyperelm.elm.hidden import HiddenLayer
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.rows import Block
-from hyperelm.elm.scales import Watch
+from hyperelm.elm.scales import Scales
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import as_long_as_safe
 from hyperelm.solvers.loo import BySpectrum, residuals_by
@@ -147,6 +147,21 @@ class FirstLook:
         return summary
 
 
+@dataclass
+class Summary:
+    """What training keeps of rows: an accumulator of their sums, and where their columns lie, None of no rows."""
+
+    state: Accumulator
+    scales: Scales | None = None
+
+    def merge(self, other: Summary) -> None:
+        self.state.merge(other.state)
+        self.see(other.scales)
+
+    def see(self, scales: Scales | None) -> None:
+        self.scales = scales if self.scales is None else self.scales if scales is None else self.scales.merged(scales)
+
+
 @dataclass(frozen=True)
 class Training:
     """Takes rows through the hidden layer into an accumulator.
@@ -166,7 +181,6 @@ class Training:
     chunk_size: int | None
     ridge: float | None = None
     before: Accumulator | None = None
-    watch: Watch = field(default_factory=Watch)  # of the rows that this process reads
 
     @property
     def name(self) -> str:
@@ -186,18 +200,19 @@ class Training:
         width = self.layer.width
         return float(width * (self.input.features + self.output.features + width) * self.algebra.dim**2)
 
-    def begin(self) -> Accumulator:
+    def begin(self) -> Summary:
         if self.before is not None:
-            return self.before
-        return self.kind(self.algebra, self.layer.width, self.output.features, self.encoder.weights.dtype)
+            return Summary(self.before)
+        dtype = self.encoder.weights.dtype
+        return Summary(self.kind(self.algebra, self.layer.width, self.output.features, dtype))
 
-    def add(self, summary: Accumulator, block: Block, team: Team) -> Accumulator:
+    def add(self, summary: Summary, block: Block, team: Team) -> Summary:
         H, t, targets, cost, known = self.numbers(block, team)
-        self.watch.see(block.X, targets)
+        summary.see(Scales.of(block.X, targets))
         weight = block.weight if cost is None else cost if block.weight is None else block.weight * cost
         if self.ridge is not None:
-            summary = as_long_as_safe(summary, H, t, weight, self.ridge)
-        summary.update(H, t, weight, count=block.count, team=team, known=known)
+            summary.state = as_long_as_safe(summary.state, H, t, weight, self.ridge)
+        summary.state.update(H, t, weight, count=block.count, team=team, known=known)
         return summary
 
     def numbers(self, block: Block, team: Team) -> tuple[FloatArray, FloatArray, Any, Weights, Planes | None]:

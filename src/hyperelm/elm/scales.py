@@ -81,17 +81,6 @@ class Scales:
         return Scales(self.inputs.merged(other.inputs), self.targets.merged(other.targets))
 
 
-class Watch:
-    """Sees the blocks of rows that go by: `scales` are those of all of them, None before the first."""
-
-    def __init__(self) -> None:
-        self.scales: Scales | None = None
-
-    def see(self, X: Any, T: Any) -> None:
-        scales = Scales.of(X, T)
-        self.scales = scales if self.scales is None else self.scales.merged(scales)
-
-
 def _beyond_rounding(
     spread: NDArray[np.float64], mean: NDArray[np.float64], dtype: np.dtype[Any]
 ) -> NDArray[np.float64]:

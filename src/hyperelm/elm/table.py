@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hyperelm._arrays import is_elsewhere, to_numpy
 from hyperelm._validation import FloatArray
 from hyperelm.elm.dispatch import precision
-from hyperelm.elm.passes import Training
+from hyperelm.elm.passes import Summary
 from hyperelm.elm.regressor import ELMRegressor
 from hyperelm.elm.rows import Rows, Stored
 from hyperelm.elm.scales import Columns, Scales
@@ -100,7 +100,7 @@ class TableRegressor(ELMRegressor):
     def _offset(self) -> FloatArray:
         return self.input_offset_
 
-    def _scales_of(self, training: Training) -> Scales:
+    def _scales_of(self, summary: Summary) -> Scales:
         return Scales(
             Columns(self.input_offset_.astype(np.float64), self.input_scale_.astype(np.float64)),
             Columns(self.output_offset_.astype(np.float64), self.output_scale_.astype(np.float64)),
