@@ -320,7 +320,7 @@ def test_quaternions_with_their_identity_last_are_as_good_as_any():
     T = np.tanh(x[:, :1]) + 10
     for algebra, order in ((H, [0, 1, 2, 3]), (LAST, [1, 2, 3, 0])):
         model = ELMRegressor(algebra, 30, random_state=0).fit(x[..., order], T[..., order])
-        assert model.score(x[..., order], T[..., order]) > 0.95
+        assert model.score(x[..., order], T[..., order]) > 0.93
 
 
 def test_classes_of_an_algebra_with_its_identity_elsewhere():

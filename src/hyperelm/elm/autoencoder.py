@@ -48,8 +48,9 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
     packing : {"full", "imaginary", "real"}, default="full"
         How columns of a table become numbers: d of them, d - 1 in the imaginary parts, or one in the real part.
-    ridge : float or "gcv", default="gcv"
-        The penalty on the output weights, or its choice by generalised cross-validation. The paper uses 0.
+    ridge : float, "auto", "loo" or "gcv", default="auto"
+        The penalty on the output weights. "loo" chooses it by exact leave-one-out errors, "gcv" by generalised
+        cross-validation, "auto" by the first where rows can be read twice and else by the second. The paper uses 0.
     solver : {"auto", "gram", "qr", "svd"}, default="auto"
         See `hyperelm.linalg.lstsq`.
     chunk_size : int, optional
@@ -74,6 +75,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         Of the real matrix of the hidden layer, Φ_L(H).
     ridge_, weight_scale_ : float
         The values that were used.
+    loo_error_ : float or None
+        The mean squared leave-one-out error of the ridge that was chosen; None where no row was left out.
     solver_ : {"gram", "qr", "svd"}
         What "auto" came to.
     n_samples_seen_ : int

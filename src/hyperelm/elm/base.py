@@ -63,6 +63,7 @@ class BaseELM(Prediction, BaseEstimator):
     """Parameters, hidden layer, training and prediction of an extreme learning machine."""
 
     n_features_in_: int
+    loo_error_: float | None
     _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
     _state: Accumulator | Mapping[str, NDArray[Any]] | None  # a mapping until a model from a file goes on
     _scales: Scales | None = None  # None where nobody looked, as in files of earlier releases

@@ -44,8 +44,9 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         How columns of a table become numbers: d of them, d - 1 in the imaginary parts, or one in the real part.
     direct_link : bool, default=False
         Whether the inputs also feed the output layer, as in a random vector functional link network.
-    ridge : float or "gcv", default="gcv"
-        The penalty on the output weights, or its choice by generalised cross-validation. The paper uses 0.
+    ridge : float, "auto", "loo" or "gcv", default="auto"
+        The penalty on the output weights. "loo" chooses it by exact leave-one-out errors, "gcv" by generalised
+        cross-validation, "auto" by the first where rows can be read twice and else by the second. The paper uses 0.
     solver : {"auto", "gram", "qr", "svd"}, default="auto"
         See `hyperelm.linalg.lstsq`.
     chunk_size : int, optional
@@ -68,6 +69,8 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         Of the real matrix of the hidden layer, Φ_L(H).
     ridge_, weight_scale_ : float
         The values that were used.
+    loo_error_ : float or None
+        The mean squared leave-one-out error of the ridge that was chosen; None where no row was left out.
     solver_ : {"gram", "qr", "svd"}
         What "auto" came to.
     n_samples_seen_ : int
