@@ -7,6 +7,8 @@ import json
 import re
 import shlex
 import shutil
+import time
+import tracemalloc
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -168,8 +170,45 @@ def test_an_unfinished_run_is_refused(tmp_path):
     with Store.running(tmp_path, experiment) as store:
         store.begin_session()
         store.add(first, experiment.module.execute(first, experiment.settings))
-    with pytest.raises(StoreError, match="holds 2 of 216 runs"):
+    with pytest.raises(
+        StoreError, match="holds 2 runs and lacks others, such as number 0 of quaternions in the part 'main'"
+    ):
         report.write(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("networks", 10**11, "holds 216 runs and lacks others"),
+        ("few_networks", 10**11, "holds 216 runs and lacks others"),
+        ("forecast_networks", 10**11, "holds 216 runs and lacks others"),
+        ("few_networks", 0, "ask for no runs, or twice for some"),
+        ("few_networks", -(10**11), "ask for no runs, or twice for some"),
+        ("n_hidden", [3] * 10**5, "ask for no runs, or twice for some"),
+        ("models", ["real"] * 10**5, "ask for no runs, or twice for some"),
+        ("networks", "2", "its setting networks is of another kind"),
+        ("n_hidden", [[3], 4], "its setting n_hidden is of another kind"),
+        ("few_hidden", [], "do not fit together"),
+        ("lyapunov", 0.0, "do not fit together"),
+        ("sensitivity", [{"change": {}}], "do not fit together"),
+    ],
+)
+def test_settings_that_the_runs_do_not_bear_out(page, tmp_path, key, value, reason):
+    """Whatever the settings of a file ask for, a report costs what the file holds."""
+    shutil.copy(page.parent / store_module.FILE, tmp_path)
+    with Store.open(tmp_path) as store, store._connection as connection:
+        values = (store.name, json.dumps(store.settings | {key: value}))
+        connection.execute(
+            "update experiment set settings = ?, checksum = ?", [values[1], store_module._checksum(values)]
+        )
+    tracemalloc.start()
+    start = time.perf_counter()
+    with pytest.raises(StoreError, match=reason):
+        report.write(tmp_path)
+    assert time.perf_counter() - start < 2
+    assert tracemalloc.get_traced_memory()[1] < 40 * 2**20
+    tracemalloc.stop()
     assert not (tmp_path / "report.html").exists()
 
 

@@ -122,22 +122,18 @@ def remark(settings: Settings) -> str:
     return "" if source == "lorenz" else f"The series is that of {source}, {settings['positions']:,} positions."
 
 
-def units(settings: Settings) -> list[Unit]:
-    main = [
-        Unit(MAIN, "", name, L, first, min(BATCH, settings["networks"] - first))
-        for L in settings["n_hidden"]
-        for first in range(0, settings["networks"], BATCH)
-        for name in settings["models"]
-    ]
-    few = [
-        Unit(part, variant, name, L, 0, settings["few_networks"])
-        for part, variant in [("sensitivity", v["name"]) for v in settings["sensitivity"]] + [("tuned", "")]
-        for L in settings["few_hidden"]
-        for name in settings["models"]
-    ]
+def units(settings: Settings) -> Iterator[Unit]:
+    for L in settings["n_hidden"]:
+        for first in range(0, settings["networks"], BATCH):
+            for name in settings["models"]:
+                yield Unit(MAIN, "", name, L, first, min(BATCH, settings["networks"] - first))
+    for part, variant in [("sensitivity", v["name"]) for v in settings["sensitivity"]] + [("tuned", "")]:
+        for L in settings["few_hidden"]:
+            for name in settings["models"]:
+                yield Unit(part, variant, name, L, 0, settings["few_networks"])
     middle = settings["few_hidden"][len(settings["few_hidden"]) // 2]
-    forecasts = [Unit("forecast", "", name, middle, 0, settings["forecast_networks"]) for name in settings["models"]]
-    return main + few + forecasts
+    for name in settings["models"]:
+        yield Unit("forecast", "", name, middle, 0, settings["forecast_networks"])
 
 
 def execute(unit: Unit, settings: Settings) -> Result:

@@ -11,7 +11,7 @@ import io
 import json
 import shlex
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module, resources
 from pathlib import Path
@@ -21,7 +21,7 @@ import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from hyperelm.experiments.definition import Experiment, Settings, as_toml, names
+from hyperelm.experiments.definition import Experiment, Settings, Unit, as_toml, converted, names
 from hyperelm.experiments.store import Store, StoreError
 
 FILE = "report.html"
@@ -95,8 +95,7 @@ def write(directory: Path) -> Path:
     """Write the report of the results in a directory there."""
     with Store.open(directory) as store:
         experiment = _experiment(store)
-        module: Any = import_module(f"hyperelm.experiments.{store.name}_report")
-        page: Page = module.build(store, experiment.document)
+        page = _page(store, experiment)
         context = {
             "page": page,
             "paper": PAPER,
@@ -116,8 +115,22 @@ def write(directory: Path) -> Path:
     return path
 
 
+def _page(store: Store, experiment: Experiment) -> Page:
+    """What the module of the report makes of a store, whose content may be anybody's."""
+    module: Any = import_module(f"hyperelm.experiments.{store.name}_report")
+    try:
+        _check_complete(store, experiment.module.units(store.settings))
+        page: Page = module.build(store, experiment.document)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{store.directory} cannot be reported, as its settings and runs do not fit together "
+            f"({type(error).__name__}: {error})."
+        ) from error
+    return page
+
+
 def _experiment(store: Store) -> Experiment:
-    """The experiment of a store as its TOML file has it, if this version knows it and all runs are done."""
+    """The experiment of a store as its TOML file has it, if this version knows it and its settings."""
     if store.name not in names():
         raise StoreError(f"{store.directory} holds the experiment {store.name!r}, which this version does not know.")
     text = resources.files("hyperelm.experiments").joinpath(f"{store.name}.toml").read_text(encoding="utf-8")
@@ -128,13 +141,31 @@ def _experiment(store: Store) -> Experiment:
         raise StoreError(
             f"{store.directory} was made by another version: it lacks the settings {listed(sorted(missing))}."
         )
-    wanted, done = sum(unit.count for unit in experiment.module.units(store.settings)), len(store.rows(None))
-    if done < wanted:
-        raise StoreError(
-            f"{store.directory} holds {done:,} of {wanted:,} runs: the command that began them goes on from there, and "
-            "ends with the report."
-        )
+    for key, default in document["settings"].items():
+        try:
+            converted(store.settings[key], default)
+        except TypeError:
+            raise StoreError(f"{store.directory} cannot be reported: its setting {key} is of another kind.") from None
     return experiment
+
+
+def _check_complete(store: Store, units: Iterable[Unit]) -> None:
+    """Refuse settings that ask for other runs than the store holds, with work in proportion to what it holds."""
+    done = {
+        tuple(row[key] for key in ("part", "variant", "algebra", "n_hidden", "network")) for row in store.rows(None)
+    }
+    seen: set[str] = set()
+    for unit in units:
+        if unit.count < 1 or unit.key in seen:
+            raise StoreError(f"{store.directory} cannot be reported: its settings ask for no runs, or twice for some.")
+        seen.add(unit.key)
+        for network in unit.networks:
+            if (unit.part, unit.variant, unit.algebra, unit.n_hidden, network) not in done:
+                raise StoreError(
+                    f"{store.directory} holds {counted(len(done), 'run')} and lacks others, such as number {network} "
+                    f"of {unit.algebra} in the part {unit.part!r}: the command that began them goes on from there, "
+                    "and ends with the report."
+                )
 
 
 def _template() -> jinja2.Template:
