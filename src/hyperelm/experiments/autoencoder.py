@@ -36,6 +36,12 @@ _SAMPLES = (2000, 1000)  # patches of the photographs, for training and testing
 _ROWS = 500  # images that are reconstructed at a time
 
 
+def derived(settings: Settings) -> Settings:
+    """None follow from others."""
+    del settings
+    return {}
+
+
 def prepare(settings: Settings) -> None:
     """Check the settings, and fix which images are meant."""
     for key in ("networks", "n_hidden", "real_n_hidden"):

@@ -6,6 +6,7 @@ number of processes.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 import zlib
 from collections import Counter
@@ -74,6 +75,7 @@ class Module(Protocol):
     MEASURES: tuple[str, ...]  # the first of them ranks the models, higher being better
     COMPETE: tuple[str, ...]  # what runs that compete with each other have in common
 
+    def derived(self, settings: Settings) -> Settings: ...  # settings that follow from others
     def prepare(self, settings: Settings) -> None: ...  # checks settings and adds what they refer to
     def remark(self, settings: Settings) -> str: ...  # what a user should know of a run, if anything
     def units(self, settings: Settings) -> Iterable[Unit]: ...
@@ -207,7 +209,7 @@ def converted(value: Any, default: Any) -> Any:
     if isinstance(default, list):
         items = value if isinstance(value, list) else [value]
         return [converted(item, default[0]) for item in items] if default else items
-    if isinstance(default, float) and type(value) is int:
+    if isinstance(default, float) and type(value) is int and abs(value) <= sys.float_info.max:
         return float(value)
     if type(value) is not type(default):
         raise TypeError

@@ -50,6 +50,14 @@ class Data(NamedTuple):
     y_test: NDArray[np.float64]
 
 
+def derived(settings: Settings) -> Settings:
+    """The variants of a series: what changes the Lorenz system says nothing about another one."""
+    if settings["series"] == "lorenz":
+        return {}
+    own = {"dt", "start"}
+    return {"sensitivity": [v for v in settings["sensitivity"] if not own & v.get("change", {}).keys()]}
+
+
 def prepare(settings: Settings) -> None:
     """Check the settings, and fix what a file of positions holds."""
     settings["models"] = [algebras.get(name).name or name for name in settings["models"]]
@@ -57,9 +65,7 @@ def prepare(settings: Settings) -> None:
         settings["series"] = str(Path(settings["series"]).resolve())
         settings["digest"] = series.digest(settings["series"])
         settings["positions"] = len(series.read(settings["series"], settings["digest"]))
-        # What changes the Lorenz system says nothing about another series.
-        own = {"dt", "start"}
-        settings["sensitivity"] = [v for v in settings["sensitivity"] if not own & v.get("change", {}).keys()]
+        settings |= derived(settings)
     _check_numbers(settings)
     _check_sensitivity(settings)
     try:

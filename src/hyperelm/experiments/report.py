@@ -21,7 +21,7 @@ import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from hyperelm.experiments.definition import Experiment, Settings, Unit, as_toml, converted, names
+from hyperelm.experiments.definition import Experiment, Unit, as_toml, converted, names
 from hyperelm.experiments.store import Store, StoreError
 
 FILE = "report.html"
@@ -196,26 +196,13 @@ def _command(store: Store, experiment: Experiment) -> str:
     if quick and all(store.settings[key] == value for key, value in quick.items()):
         words, defaults = [*words, "--quick"], defaults | quick
     changed = {key: store.settings[key] for key in defaults if store.settings[key] != defaults[key]}
-    derived = _derived(experiment, defaults, changed)
+    derived = experiment.module.derived(defaults | {key: v for key, v in changed.items() if not _is_tables(v)})
     for key, value in changed.items():
         if key == "seed":
             words += ["--seed", str(value)]
         elif value != derived.get(key):
             words += ["--set", f"{key}={_toml(value, outermost=True)}"]
     return shlex.join(words)
-
-
-def _derived(experiment: Experiment, defaults: Settings, changed: Settings) -> Settings:
-    """The tables among the settings that follow from the others, such as the variants that a series has."""
-    tables = [key for key, value in changed.items() if _is_tables(value)]
-    if not tables:
-        return {}
-    settings = defaults | {key: value for key, value in changed.items() if key not in tables}
-    try:
-        experiment.module.prepare(settings)
-    except ValueError:
-        return {}  # of a file that is not here any more
-    return {key: settings[key] for key in tables}
 
 
 def _is_tables(value: object) -> bool:

@@ -27,6 +27,12 @@ COMPETE = ("network",)
 REAL = "real"
 
 
+def derived(settings: Settings) -> Settings:
+    """None follow from others."""
+    del settings
+    return {}
+
+
 def prepare(settings: Settings) -> None:
     """Check the settings, and fix which data are meant."""
     try:
