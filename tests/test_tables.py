@@ -143,9 +143,12 @@ def test_fit_and_predict(houses, tmp_path):
     out = tmp_path / "predicted.csv"
     assert run("predict", model, houses, "--out", out).exit_code == 0
     assert out.read_text() == printed.stdout
-    other = run("predict", model, houses, "--out", out)
-    assert other.exit_code == 2
-    assert "--out must name a new file" in other.stderr
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for there in (out, tmp_path / "link"):
+        other = run("predict", model, houses, "--out", there)
+        assert other.exit_code == 2
+        assert "--out must name a new file" in other.stderr
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_columns_are_found_by_their_names(houses, tmp_path):

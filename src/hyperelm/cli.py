@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from io import StringIO
@@ -67,11 +67,11 @@ def show_algebras(
     ] = None,
 ) -> None:
     """List the catalogue of algebras with their properties, or show one of them."""
-    if name is None:
-        _print_catalogue()
-        return
     with _clear_errors():
-        _print_algebra(algebras.get(name))
+        if name is None:
+            _print_catalogue()
+        else:
+            _print_algebra(algebras.get(name))
 
 
 @app.command("run")
@@ -155,10 +155,7 @@ def export_runs(
             rows = store.rows(None if everything else experiments.MAIN)
         hidden = set() if everything else {"part", "variant"}
         fields = [key for key in dict.fromkeys([*KEYS, *chain.from_iterable(rows)]) if key not in hidden]
-        writer = csv.DictWriter(sys.stdout, fields, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        sys.stdout.flush()  # here a full disk is still an error with one line
+        _print_csv([fields, *([row.get(key) for key in fields] for row in rows)])
 
 
 @app.command("fit")
@@ -204,14 +201,11 @@ def predict_rows(
 
         if out is not None:
             tables.check_out(out, "--out")
-        text = StringIO()
         names, rows = tables.predict(tables.load_table_model(model), str(data))
-        csv.writer(text, lineterminator="\n").writerows([names, *rows])
         if out is not None:
-            write_whole(out, text.getvalue().encode())
+            write_whole(out, _csv([names, *rows]))
         else:
-            sys.stdout.write(text.getvalue())
-            sys.stdout.flush()
+            _print_csv([names, *rows])
 
 
 @app.command("info")
@@ -233,6 +227,19 @@ def export_onnx(
 
         tables.check_out(file, "FILE")
         write_whole(file, to_onnx(load(model), decoder=decoder).SerializeToString())
+
+
+def _csv(rows: Iterable[Sequence[object]]) -> bytes:
+    """Rows as a CSV file has them."""
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _print_csv(rows: Iterable[Sequence[object]]) -> None:
+    """The same bytes as a file, whatever letters a terminal has."""
+    sys.stdout.buffer.write(_csv(rows))
+    sys.stdout.flush()  # here a full disk is still an error with one line
 
 
 def _run(
@@ -261,7 +268,7 @@ def _clear_errors(algebra: str = "NAME", *, resumes: bool = False) -> Iterator[N
     except BrokenPipeError:  # `hyperelm export DIR | head` is no error
         raise
     except (ValueError, OSError, StoreError) as error:
-        line = " ".join(_reason(error).replace("`algebra`", algebra).split())
+        line = " ".join(reason(error).replace("`algebra`", algebra).split())
         # What a file says must not steer the terminal.
         typer.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), err=True)
         raise typer.Exit(2) from None
@@ -273,7 +280,7 @@ def _clear_errors(algebra: str = "NAME", *, resumes: bool = False) -> Iterator[N
         raise typer.Exit(130) from None
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """What an error says, without the number that the system has for it."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
@@ -302,7 +309,7 @@ def _print_catalogue() -> None:
     for name in algebras.names():
         algebra = algebras.get(name)
         marks = (algebra.is_commutative, algebra.is_associative, algebra.is_alternative, algebra.is_normed)
-        table.add_row(name, str(algebra.dim), *("yes" if mark else "·" for mark in marks), algebra.structure)
+        table.add_row(name, str(algebra.dim), *("yes" if mark else "-" for mark in marks), algebra.structure)
     _console().print(table)
     typer.echo("Also 'R[g1,...,gn]' (Cayley-Dickson) and 'Cl(p,q)' or 'Cl(p,q,r)' (Clifford).")
     typer.echo("Show one with: hyperelm algebras NAME")

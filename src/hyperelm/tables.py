@@ -207,7 +207,7 @@ def load_table_model(path: str | os.PathLike[str]) -> TableRegressor:
 
 def check_save(path: Path) -> None:
     """Refuse, before any work, a name under which no model can be saved or under which there is something else."""
-    folder = path.resolve().parent
+    folder = path.parent.resolve()
     if path.is_dir() or not folder.is_dir():
         what = "which is a folder" if path.is_dir() else f"but there is no folder {str(folder)!r}"
         raise ValueError(f"--save must name a file, got {str(path)!r}, {what}.")
@@ -224,9 +224,9 @@ def check_save(path: Path) -> None:
 
 def check_out(path: Path, option: str) -> None:
     """Refuse to overwrite anything with what can be made again."""
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise ValueError(f"{option} must name a new file, got {str(path)!r}, which exists.")
-    if not path.resolve().parent.is_dir():
+    if not path.parent.is_dir():
         raise ValueError(f"{option} must name a file in a folder that exists, got {str(path)!r}.")
 
 
@@ -238,7 +238,7 @@ def _names(text: str, option: str) -> list[str]:
 
 
 def _columns(path: str, only: tuple[str, ...] | None) -> tuple[list[str], Array]:
-    names, values = series.read_columns(path, series.digest(path, "DATA"), "DATA", only)
+    names, values = series.columns(series.content(path, "DATA"), path, "DATA", only)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{path} has {names.count(twice)} columns called {twice!r}. Give them different names.")

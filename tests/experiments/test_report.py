@@ -220,6 +220,30 @@ def test_a_place_that_cannot_be_written(page, tmp_path):
         report.write(tmp_path / "copy")
 
 
+def test_links_are_replaced_and_not_followed(page, tmp_path):
+    results, mine = tmp_path / "results", tmp_path / "mine"
+    shutil.copytree(page.parent, results)
+    mine.write_text("mine")
+    for name in ("report.html", "figures/forecast.svg", "figures/forecast.png"):
+        (results / name).unlink()
+        (results / name).symlink_to(mine)
+    report.write(results)
+    assert mine.read_text() == "mine"
+    assert (results / "report.html").read_bytes() == page.read_bytes()
+    assert not any(path.is_symlink() for path in results.rglob("*"))
+
+
+def test_a_link_in_place_of_the_figures(page, tmp_path):
+    results, mine = tmp_path / "results", tmp_path / "mine"
+    shutil.copytree(page.parent, results)
+    shutil.rmtree(results / "figures")
+    mine.mkdir()
+    (results / "figures").symlink_to(mine)
+    with pytest.raises(StoreError, match="figures is a symbolic link"):
+        report.write(results)
+    assert not list(mine.iterdir())
+
+
 # ---------------------------------------------------------------------- what it says
 
 

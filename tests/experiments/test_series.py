@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 
 import numpy as np
@@ -98,3 +99,11 @@ def test_a_large_file_takes_a_few_times_its_size(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 8 * len(text)
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("name", "changes"), [("lorenz", "series={}"), ("search", "task=csv data={} target=a")])
+def test_a_pipe_is_refused(tmp_path, name, changes):
+    """Processes of a run could not read it again."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"must be a file that can be read again, got '.*/pipe', which is a pipe"):
+        experiments.load(name, changes=changes.format(tmp_path / "pipe").split())

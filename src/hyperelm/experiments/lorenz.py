@@ -17,7 +17,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +61,7 @@ def prepare(settings: Settings) -> None:
     """Check the settings, and fix what a file of positions holds."""
     settings["models"] = [algebras.get(name).name or name for name in settings["models"]]
     if settings["series"] != "lorenz":
-        settings["series"] = str(Path(settings["series"]).resolve())
+        settings["series"] = series.located(settings["series"])
         settings["digest"] = series.digest(settings["series"])
         settings["positions"] = len(series.read(settings["series"], settings["digest"]))
         settings |= derived(settings)

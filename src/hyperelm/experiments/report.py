@@ -21,6 +21,7 @@ import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from hyperelm._files import write_whole
 from hyperelm.experiments.definition import Experiment, Unit, as_toml, converted, names
 from hyperelm.experiments.store import Store, StoreError
 
@@ -104,12 +105,13 @@ def write(directory: Path) -> Path:
             "sessions": store.sessions(),
             "command": _command(store, experiment),
         }
+    figures, path = directory / "figures", directory / FILE
+    if figures.is_symlink():
+        raise StoreError(f"The report could not be written to {directory}: {figures} is a symbolic link. Remove it.")
     try:
-        figures = directory / "figures"
         figures.mkdir(exist_ok=True)
         images = {p.name: _save(p, figures) for s in page.sections for p in s.pictures}
-        path = directory / FILE
-        path.write_text(_template().render(context, images=images), encoding="utf-8")
+        write_whole(path, _template().render(context, images=images).encode())
     except OSError as error:
         raise StoreError(f"The report could not be written to {directory}: {error.strerror or error}.") from None
     return path
@@ -176,15 +178,15 @@ def _template() -> jinja2.Template:
 
 def _save(picture: Picture, directory: Path) -> str:
     """Both files of a figure; the SVG again as an address for the page."""
+    svg, png = io.BytesIO(), io.BytesIO()
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=picture.size)
         picture.draw(figure)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-        figure.savefig(directory / f"{picture.name}.png", dpi=200)
-    svg = buffer.getvalue()
-    (directory / f"{picture.name}.svg").write_bytes(svg)
-    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+        figure.savefig(png, format="png", dpi=200)
+    write_whole(directory / f"{picture.name}.svg", svg.getvalue())
+    write_whole(directory / f"{picture.name}.png", png.getvalue())
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode("ascii")
 
 
 # ---------------------------------------------------------------------- how to repeat it

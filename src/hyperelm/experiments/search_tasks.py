@@ -194,7 +194,7 @@ def _hidden(settings: Settings, network: int) -> Data:
 def _prepare_csv(settings: Settings) -> None:
     if not settings["data"]:
         raise ValueError("--data must name a CSV file for the task 'csv'.")
-    settings["data"] = str(Path(settings["data"]).resolve())
+    settings["data"] = series.located(settings["data"], "--data")
     settings["digest"] = series.digest(settings["data"], "--data")
     names, values = series.read_columns(settings["data"], settings["digest"], "--data")
     wanted = [name.strip() for name in settings["target"].split(",")]

@@ -24,9 +24,20 @@ class CellError(ValueError):
     """A cell that is not a number."""
 
 
+def located(path: str, option: str = SERIES) -> str:
+    """The full name of a file, which every process of a run reads again."""
+    found = Path(path)
+    if found.exists() and not (found.is_file() or found.is_dir()):
+        raise ValueError(
+            f"{option} must be a file that can be read again, got {path!r}, which is a pipe or a device. Write what "
+            "comes out of it to a file first."
+        )
+    return str(found.resolve())
+
+
 def digest(path: str, option: str = SERIES) -> str:
     """What tells the content of a file from any other."""
-    return hashlib.sha256(_content(path, option)).hexdigest()
+    return hashlib.sha256(content(path, option)).hexdigest()
 
 
 def read(path: str, expected: str) -> NDArray[np.float64]:
@@ -38,13 +49,20 @@ def read(path: str, expected: str) -> NDArray[np.float64]:
 def read_columns(
     path: str, expected: str, option: str, only: tuple[str, ...] | None = None
 ) -> tuple[list[str], NDArray[np.float64]]:
+    """The `columns` of a file with this digest."""
+    found = content(path, option)
+    if hashlib.sha256(found).hexdigest() != expected:
+        raise ValueError(f"{option} must not change while it is used, but {path} has.")
+    return columns(found, path, option, only)
+
+
+def columns(
+    content: bytes, path: str, option: str, only: tuple[str, ...] | None = None
+) -> tuple[list[str], NDArray[np.float64]]:
     """The names of the columns, or their numbers from 1 on, and their values (n, columns); `option` named the file.
 
     With `only`, these columns in this order; the others may hold anything.
     """
-    content = _content(path, option)
-    if hashlib.sha256(content).hexdigest() != expected:
-        raise ValueError(f"{option} must not change while it is used, but {path} has.")
     names: list[str] = []
     at: Sequence[int] = ()
     values, width = array("d"), 0  # a few bytes a number, as files may be large
@@ -115,7 +133,8 @@ def _wanted(option: str) -> str:
     return "'lorenz' or a readable CSV file" if option == SERIES else "a readable CSV file"
 
 
-def _content(path: str, option: str) -> bytes:
+def content(path: str, option: str) -> bytes:
+    """What is in a file or comes out of a pipe."""
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -117,6 +117,9 @@ class Store:
             ) from None
         if fresh and strange:
             raise StoreError(f"--out must be empty or hold results, but {directory} holds other files. Choose another.")
+        for link in (path, directory / LOCK):
+            if link.is_symlink():
+                raise StoreError(f"--out must hold its own files, but {link} is a symbolic link. Choose another.")
         with _lock(directory), _connection(path) as connection:
             if not connection.execute("select 1 from sqlite_master").fetchone():
                 _create(connection, experiment)
