@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all.
+"""Files that are written whole or not at all, and texts from files that are shown.
 
 The content goes to a temporary file in the same folder, to the disk, and only then takes the name: whatever happens
 on the way, under that name is the old file or the new one. A symbolic link of that name is replaced, too, so that
@@ -36,6 +36,11 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         _remove(temporary)
         raise
     _to_disk(folder)
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Text from a file without what steers a terminal: control characters, but for those in `keep`, are replaced."""
+    return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _remove(path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
@@ -18,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hyperelm import __version__, algebras, experiments, io, load, to_onnx
-from hyperelm._files import write_whole
+from hyperelm._files import printable, write_whole
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import decompose
 from hyperelm.experiments import Store, StoreError
@@ -160,7 +161,9 @@ def export_runs(
 
 @app.command("fit")
 def fit_model(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with names in its first row.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A CSV file, with names in its first row or without; or a pipe.")
+    ],
     target: Annotated[str, typer.Option(help="The columns to predict, with commas.", metavar="COLS")],
     save: Annotated[Path, typer.Option(help="Where the model goes.", metavar="MODEL")],
     inputs: Annotated[str | None, typer.Option(help="The columns to predict from; by default all others.")] = None,
@@ -232,8 +235,24 @@ def export_onnx(
 def _csv(rows: Iterable[Sequence[object]]) -> bytes:
     """Rows as a CSV file has them."""
     text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows([*map(_cell, row)] for row in rows)
     return text.getvalue().encode()
+
+
+def _cell(value: object) -> object:
+    """A text that neither steers a terminal nor is a formula to a spreadsheet, which an apostrophe prevents."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if re.match(r"\s*[=+\-@].*\w", text) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _print_csv(rows: Iterable[Sequence[object]]) -> None:
@@ -269,8 +288,7 @@ def _clear_errors(algebra: str = "NAME", *, resumes: bool = False) -> Iterator[N
         raise
     except (ValueError, OSError, StoreError) as error:
         line = " ".join(reason(error).replace("`algebra`", algebra).split())
-        # What a file says must not steer the terminal.
-        typer.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), err=True)
+        typer.echo(printable(line), err=True)
         raise typer.Exit(2) from None
     except (BrokenExecutor, MemoryError):
         typer.echo(f"A process ended for lack of memory or from outside.{again}", err=True)

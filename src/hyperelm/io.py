@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyperelm import activations
 from hyperelm._container import LONGEST_NUMBER, Arrays, Header, read, shown, to_bytes
-from hyperelm._files import write_whole
+from hyperelm._files import printable, write_whole
 from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
 from hyperelm.elm.base import BaseELM
@@ -158,8 +158,7 @@ def describe(path: str | os.PathLike[str]) -> str:
     if isinstance(model, ELMAutoencoder):
         facts["encoder"] = model.encoder
     lines = [str(model.algebra_), "", *(f"{label:{12}}  {value}" for label, value in facts.items())]
-    # What a file says must not steer the terminal.
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in "\n".join(lines))
+    return printable("\n".join(lines), keep="\n")
 
 
 def _form(layout: Layout) -> str:

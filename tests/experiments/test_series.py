@@ -48,6 +48,42 @@ def test_what_is_no_series(tmp_path, text, message):
         read(written(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    ("first", "named", "header", "remark"),
+    [
+        ("2019,2020,2021", ["2021"], True, "The first row (2019, 2020, 2021) is taken as names of columns."),
+        (
+            "2019,2020,2021",
+            [],
+            False,
+            "Columns are called by their numbers from 1 on: the first row (2019, 2020, 2021)",
+        ),
+        ("2019,2020,2021", ["3"], False, "Columns are called by their numbers from 1 on"),
+        ("place,2019,2020", ["2019", "2020"], True, "The first row (place, 2019, 2020) is taken as names of columns."),
+        ("0,1,2", ["2"], True, "The first row (0, 1, 2) is taken as names of columns."),
+        ("1,2,3", [], True, "The first row (1, 2, 3) is taken as names of columns."),
+        ("3,1,2", ["3"], False, "the first row (3, 1, 2) is taken as numbers."),
+        ("0.5,1e3,-7", ["1"], False, "the first row (0.5, 1e3, -7) is taken as numbers."),
+        ("0.5,1e3,-7", ["1e3"], True, "The first row (0.5, 1e3, -7) is taken as names of columns."),
+        ("a,b,c", ["b"], True, ""),
+        ("a,b,c", [], True, ""),
+    ],
+)
+def test_whether_the_first_row_has_names(first, named, header, remark):
+    rest = "4,5,6\n7,8,9\n"
+    found = series.columns(f"{first}\n{rest}".encode(), "file", "DATA", named)
+    assert found.names == (first.split(",") if header else ["1", "2", "3"])
+    assert len(found.values) == 2 + (not header)
+    assert remark in found.remark
+    assert bool(found.remark) == bool(remark)
+
+
+def test_the_order_of_two_columns_does_not_tell_names():
+    """Two columns that count may be numbers, such as those of a truth table."""
+    assert series.columns(b"0,1\n1,0\n", "file", "DATA", ["1"]).values.tolist() == [[0, 1], [1, 0]]
+    assert series.columns(b"0,1\n1,0\n", "file", "DATA", ["0"]).values.tolist() == [[1, 0]]
+
+
 def test_a_file_that_changes(tmp_path):
     path = written(tmp_path, "1\n2\n")
     before = series.digest(path)

@@ -124,7 +124,10 @@ def _check_sensitivity(settings: Settings) -> None:
 
 def remark(settings: Settings) -> str:
     source = settings["series"]
-    return "" if source == "lorenz" else f"The series is that of {source}, {settings['positions']:,} positions."
+    if source == "lorenz":
+        return ""
+    about = series.read_columns(source, settings["digest"], series.SERIES).remark
+    return f"The series is that of {source}, {settings['positions']:,} positions. {about}".strip()
 
 
 def units(settings: Settings) -> Iterator[Unit]:

@@ -16,7 +16,6 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.networks import Networks
 from hyperelm.experiments import search_tasks as tasks
-from hyperelm.experiments.autoencoder import VARIABLE
 from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, seed_of
 from hyperelm.families import members
 
@@ -50,8 +49,7 @@ def prepare(settings: Settings) -> None:
 
 
 def remark(settings: Settings) -> str:
-    sample = settings["task"] == "images" and settings["data"] == "sample"
-    return f"The patches are of two photographs; name CIFAR-10 with --data or {VARIABLE}." if sample else ""
+    return tasks.remark(settings)
 
 
 def units(settings: Settings) -> list[Unit]:

@@ -81,6 +81,17 @@ def read(settings: Settings, network: int) -> Data:
     return _lorenz() if task == "lorenz" else _images(settings["data"])
 
 
+def remark(settings: Settings) -> str:
+    """What a user should know of the data."""
+    if settings["task"] == "images" and settings["data"] == "sample":
+        return f"The patches are of two photographs; name CIFAR-10 with --data or {VARIABLE}."
+    if settings["task"] != "csv":
+        return ""
+    return series.read_columns(
+        settings["data"], settings["digest"], "--data", tuple(settings["target"].split(","))
+    ).remark
+
+
 def is_linear(settings: Settings) -> bool:
     """Whether the model is Y = XM itself, without a hidden layer."""
     return bool(settings["task"] == "hidden")
@@ -196,8 +207,8 @@ def _prepare_csv(settings: Settings) -> None:
         raise ValueError("--data must name a CSV file for the task 'csv'.")
     settings["data"] = series.located(settings["data"], "--data")
     settings["digest"] = series.digest(settings["data"], "--data")
-    names, values = series.read_columns(settings["data"], settings["digest"], "--data")
     wanted = [name.strip() for name in settings["target"].split(",")]
+    names, values, _ = series.read_columns(settings["data"], settings["digest"], "--data", tuple(wanted))
     for name in wanted:
         series.place(name, names, settings["data"])
     if len({*wanted}) < len(wanted) or len(wanted) == len(names):
@@ -217,8 +228,9 @@ def _prepare_csv(settings: Settings) -> None:
 
 @lru_cache(maxsize=1)
 def _csv(path: str, digest: str, target: str, seed: int) -> Data:
-    names, values = series.read_columns(path, digest, "--data")
-    at = [names.index(name) for name in target.split(",")]
+    targets = tuple(target.split(","))
+    names, values, _ = series.read_columns(path, digest, "--data", targets)
+    at = [names.index(name) for name in targets]
     others = [n for n in range(len(names)) if n not in at]
     order = np.random.default_rng(seed).permutation(len(values))
     held_out = round(HELD_OUT * len(values))
