@@ -302,8 +302,8 @@ CLOSE = CLEAR | {"quaternions": 150, "R[-1,+1]": 85, "R[+1,-1]": 85, "tessarines
 
 @pytest.fixture
 def large() -> Experiment:
-    """1,000 competitions, and ten in each variant."""
-    changes = ["networks=500", "n_hidden=[3,4]", "few_hidden=[3]", "few_networks=10", "forecast_networks=1"]
+    """1,000 competitions, and eleven in each variant: winning all of ten is not beyond chance for one of 8 models."""
+    changes = ["networks=500", "n_hidden=[3,4]", "few_hidden=[3]", "few_networks=11", "forecast_networks=1"]
     return experiments.load("lorenz", changes=changes)
 
 
@@ -314,15 +314,15 @@ def test_claims_that_hold(made_up, large):
     assert "place 1: quaternions; places 2 to 3: R[-1,+1] and R[+1,-1], which cannot be told apart;" in found.text
     assert "The real model wins 0.4 % of the competitions" in found.text
     assert "It has the most wins in none of the variants below." in found.text
-    assert "the real model has 45.9 dB." in found.text
+    assert "the real model has 46.0 dB." in found.text
 
 
 def test_claims_that_chance_or_a_choice_overturns(made_up, large):
     found = made_up(large, CLOSE, overturned=True, tuned=5.0)
     assert found.verdicts == ["depends"] * 4
-    assert "But R[-1,+1] and R[+1,-1] cannot be told apart from tessarines." in found.text
+    assert "But R[-1,+1] and R[+1,-1] cannot be told apart from tessarines and klein4." in found.text
     assert "more often than any other model, beyond chance, with: weight scale 0.1 (100 % of the wins)." in found.text
-    assert "the real model has the highest mean gain of all, 55.9 dB" in found.text
+    assert "the real model has the highest mean gain of all, 56.0 dB" in found.text
 
 
 def test_claims_that_do_not_hold(made_up, large):
@@ -330,14 +330,15 @@ def test_claims_that_do_not_hold(made_up, large):
     assert found.verdicts == ["not reproduced", "reproduced", "not reproduced", "reproduced"]
     assert "real comes first: real (40.0 %) and quaternions (0.4 %)." in found.text
     assert "It wins 40.0 % of 1,000 competitions." in found.text
-    assert "the real model has the highest mean gain of all, 50.9 dB" in found.text
+    assert "the real model has the highest mean gain of all, 51.0 dB" in found.text
     assert "Chance may decide between it and quaternions, R[-1,+1]" in found.text
 
 
 def test_a_quick_run_claims_little(made_up):
     experiment = experiments.load("lorenz", quick=True, seed=3, changes=["networks=6", "n_hidden=[11]"])
     found = made_up(experiment, {"quaternions": 6}, overturned=False, tuned=0.0)
-    assert found.verdicts == ["reproduced", "depends", "depends", "reproduced"]
+    assert found.verdicts == ["depends", "depends", "depends", "reproduced"]
+    assert "chance may decide between all models" in found.text
     assert "These are too few to tell a small share." in found.text
     assert "Settings that differ from those chosen for the paper: n_hidden, networks, few_networks" in found.text
 
