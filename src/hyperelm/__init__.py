@@ -14,6 +14,8 @@ __version__ = "0.1.0.dev0"
 
 # What is loaded when it is asked for, and from where.
 _LAZY = {"dask": "dask", "experiments": "experiments", "to_onnx": "onnx"}
+# Public, too, but not for `from hyperelm import *`, which would hide packages of these names.
+_NAMESAKES = ["dask", "datasets"]
 __all__ = [
     "Algebra",
     "ELMAutoencoder",
@@ -22,8 +24,6 @@ __all__ = [
     "ELMRegressorCV",
     "algebras",
     "compare",
-    "dask",
-    "datasets",
     "experiments",
     "linalg",
     "load",
@@ -43,4 +43,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_NAMESAKES, "__version__"]
