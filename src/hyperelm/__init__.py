@@ -3,7 +3,8 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from hyperelm import algebras, datasets, linalg, metrics
+from hyperelm import algebras, linalg, metrics
+from hyperelm import datasets as datasets
 from hyperelm.algebra import Algebra
 from hyperelm.comparison import compare
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
