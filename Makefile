@@ -46,7 +46,7 @@ bench-scale: $(VENV)/.test
 # Mutated files of every kind; `--first n --count 1` repeats case n.
 fuzz: $(VENV)/.test
 	$(BIN)/python tools/fuzz.py model --seed 1 --count 100000
-	$(BIN)/python tools/fuzz.py series settings cifar results --seed 1 --count 10000
+	$(BIN)/python tools/fuzz.py series settings cifar results report --seed 1 --count 10000
 
 # The suite on the lowest versions that pyproject.toml allows. This scikit-learn wants to be told when it is imported.
 test-oldest:

@@ -18,7 +18,7 @@ import hyperelm
 # What users import from; `hyperelm.solvers` and the like are for people who change hyperelm itself.
 MODULES = [
     "hyperelm",
-    *(f"hyperelm.{name}" for name in hyperelm.__all__ if inspect.ismodule(getattr(hyperelm, name))),
+    *(f"hyperelm.{name}" for name in dir(hyperelm) if inspect.ismodule(getattr(hyperelm, name))),
 ]
 
 

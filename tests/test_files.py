@@ -35,12 +35,30 @@ def test_the_rights_of_a_new_file_and_of_an_old_one(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_link_stays_a_link(tmp_path):
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_replaced_and_not_followed(tmp_path, there):
     (tmp_path / "folder").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "folder" / "file")
-    write_whole(tmp_path / "link", b"new")
-    assert (tmp_path / "link").is_symlink()
+    other, link = tmp_path / "folder" / "file", tmp_path / "link"
+    if there:
+        other.write_bytes(b"of somebody else")
+    link.symlink_to(other)
+    write_whole(link, b"new")
+    assert not link.is_symlink()
+    assert link.read_bytes() == b"new"
+    assert [path.read_bytes() for path in (tmp_path / "folder").iterdir()] == [b"of somebody else"] * there
+
+
+def test_the_folder_may_be_a_link(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    write_whole(tmp_path / "link" / "file", b"new")
     assert (tmp_path / "folder" / "file").read_bytes() == b"new"
+
+
+def test_a_name_in_this_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_whole("file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
@@ -92,6 +110,7 @@ write_whole({str(path)!r}, b"new")
 def test_where_no_file_can_be(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere/file'"):
         write_whole(tmp_path / "nowhere" / "file", b"")
-    for path in (tmp_path, "/dev/null"):
+    (tmp_path / "link").symlink_to(tmp_path)
+    for path in (tmp_path, tmp_path / "link", "/dev/null"):
         with pytest.raises(ValueError, match="which is a folder or a device"):
             write_whole(path, b"")

@@ -11,7 +11,7 @@ import pytest
 SCRIPT = Path(__file__).parents[1] / "tools" / "fuzz.py"
 
 
-@pytest.mark.parametrize("kind", ["model", "series", "settings", "cifar", "results"])
+@pytest.mark.parametrize("kind", ["model", "series", "settings", "cifar", "results", "report"])
 def test_mutated_files(kind):
     done = subprocess.run([sys.executable, SCRIPT, kind, "--count", "150"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

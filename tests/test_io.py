@@ -6,6 +6,8 @@ import json
 import pickle
 import subprocess
 import sys
+import time
+import tracemalloc
 from io import BytesIO
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV, _container, io, load, save
 from hyperelm.activations import ACTIVATIONS
+from hyperelm.io import describe
 
 OWN = Algebra.from_table([["-0.1", "z", "-y"], ["z", "0.7", "x"], ["-y", "x", "-1"]], units="xyz", name="mine <3 ε")
 
@@ -49,6 +52,7 @@ def same_bits(one, other):
 def assert_same(one, other, X):
     """In everything that a model has, but for the summary of its rows."""
     assert type(one) is type(other)
+    of_one, of_other = outputs(one, X), outputs(other, X)  # which makes what predictions need
     assert vars(one).keys() == vars(other).keys()
     for name, value in vars(one).items():
         if isinstance(value, np.ndarray) and value.dtype != object:
@@ -57,7 +61,7 @@ def assert_same(one, other, X):
             assert (value, value.name, value.units) == (other.algebra_, other.algebra_.name, other.algebra_.units)
         elif name not in ("_state", "random_state"):
             assert np.array_equal(value, getattr(other, name)), name
-    for mine, theirs in zip(outputs(one, X), outputs(other, X), strict=True):
+    for mine, theirs in zip(of_one, of_other, strict=True):
         assert np.array_equal(mine, theirs) if mine.dtype == object else same_bits(mine, theirs)
 
 
@@ -491,6 +495,43 @@ def test_numbers_out_of_range_are_no_warning(path):
     save(fitted(ELMRegressor, rows(dtype=np.float32)), path)
     table = np.full((4, 4, 4), 1e300)
     assert not np.isfinite(load(signed(path, arrays={"table": table}))._encoder).all()
+
+
+def test_the_cost_of_loading_follows_the_size_of_the_file(path):
+    """A dense table of large dimension: what prediction multiplies by is d times as large as the weights."""
+    save(fitted(ELMRegressor, rows()), path)
+    d = 100
+    rng = np.random.default_rng(0)
+    large = {
+        "table": rng.integers(1, 9, (d, d, d), dtype=np.int8),
+        "units": np.frombuffer("".join(f"u{n:03}" for n in range(d)).encode("utf-32-le"), np.uint32).reshape(d, 4),
+        "hidden_weights_": rng.standard_normal((2, 50, d), dtype=np.float32),
+        "output_weights_": rng.standard_normal((51, 1, d), dtype=np.float32),
+    }
+    layouts = {
+        "input": {"ndim": 2, "columns": d, "start": 0, "channels": d},
+        "output": {"ndim": 1, "columns": 1, "start": 0, "channels": d},
+    }
+    large["hidden_weights_"][-1] = large["output_weights_"][-1] = 0  # the biases
+    changed = signed(path, arrays=large, **layouts)
+    seconds, peak = cost(lambda: (load(changed), describe(changed)))
+    assert seconds < 1
+    assert peak < 40 * changed.stat().st_size
+    X = rng.standard_normal((3, d), dtype=np.float32)
+    table, W, M = (large[name].astype(np.float64) for name in ("table", "hidden_weights_", "output_weights_"))
+    codes = np.tanh(np.einsum("ni,lj,ijk->nlk", X, W[0], table, optimize=True))
+    expected = np.einsum("nli,lj,ij->n", codes, M[:-1, 0], table[:, :, 0], optimize=True)
+    np.testing.assert_allclose(load(changed).predict(X), expected, rtol=1e-3)
+
+
+def cost(call):
+    """Seconds, and bytes at most."""
+    tracemalloc.start()
+    start = time.perf_counter()
+    call()
+    seconds, peak = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return seconds, peak
 
 
 @pytest.mark.parametrize(

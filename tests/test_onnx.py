@@ -12,9 +12,18 @@ import onnxruntime
 import pytest
 from sklearn.datasets import load_diabetes
 
-from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, algebras, load, save, to_onnx
+from hyperelm import (
+    Algebra,
+    ELMAutoencoder,
+    ELMClassifier,
+    ELMRegressor,
+    RankDeficiencyWarning,
+    algebras,
+    load,
+    save,
+    to_onnx,
+)
 from hyperelm.activations import ACTIVATIONS
-from hyperelm.elm.base import RankDeficiencyWarning
 from hyperelm.elm.table import TableRegressor
 from hyperelm.onnx import ACTIVATIONS as NODES
 

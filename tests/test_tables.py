@@ -168,9 +168,12 @@ def test_fit_and_predict(houses, tmp_path):
     out = tmp_path / "predicted.csv"
     assert run("predict", model, houses, "--out", out).exit_code == 0
     assert out.read_text() == printed.stdout
-    other = run("predict", model, houses, "--out", out)
-    assert other.exit_code == 2
-    assert "--out must name a new file" in other.stderr
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for there in (out, tmp_path / "link"):
+        other = run("predict", model, houses, "--out", there)
+        assert other.exit_code == 2
+        assert "--out must name a new file" in other.stderr
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_columns_are_found_by_their_names(houses, tmp_path):
@@ -180,6 +183,45 @@ def test_columns_are_found_by_their_names(houses, tmp_path):
     turned = tmp_path / "turned.csv"
     turned.write_text("age,note,size\n" + "".join(f"{row['age']},x,{row['size']}\n" for row in rows))
     assert run("predict", model, turned).stdout == run("predict", model, houses).stdout
+
+
+def test_years_are_names_of_columns(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((30, 3)).tolist()
+    data, model = written(tmp_path / "years.csv", rows, ["2019", "2020", "2021"]), tmp_path / "model"
+    done = run("fit", data, "--target", "2021", "--save", model, *FAST)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("The first row (2019, 2020, 2021) is taken as names of columns.\n30 rows, 2 columns")
+    names, values = parsed(run("predict", model, data).stdout)
+    assert names == ["2021"]
+    assert_allclose(values, load(model).predict(np.array(rows)[:, :2]))
+    numbered = run("fit", data, "--target", "3", "--save", model, *FAST)
+    assert "the first row (2019, 2020, 2021) is taken as numbers.\n31 rows, 2 columns" in numbered.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("\x1b[2Jy\r", "\N{REPLACEMENT CHARACTER}[2Jy\N{REPLACEMENT CHARACTER}"),
+        ('=HYPERLINK("http://x","y")', '\'=HYPERLINK("http://x","y")'),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        (" +A1", "' +A1"),
+        ("-2+3", "'-2+3"),
+        ("\t=A1", "\N{REPLACEMENT CHARACTER}=A1"),
+        ("-2.5", "-2.5"),
+        ("+-+/---", "+-+/---"),
+        ("größe, in m²", "größe, in m²"),
+    ],
+)
+def test_names_of_a_model_are_only_texts(tmp_path, name, shown):
+    """Neither a terminal nor a spreadsheet does anything with them."""
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    model = TableRegressor("complex", 3, random_state=0).fit(X, X[:, :1]).name_columns(["a", "b"], [name])
+    save(model, tmp_path / "model")
+    done = run("predict", tmp_path / "model", written(tmp_path / "x.csv", X.tolist(), "ab"))
+    names, values = parsed(done.stdout)
+    assert names == [shown]
+    assert_array_equal(values[:, 0], model.predict(X).ravel())
+    assert all(c.isprintable() or c == "\n" for c in done.stdout)
 
 
 def test_a_series(tmp_path):

@@ -1,7 +1,7 @@
 """Mutated files: whatever is in them, reading one ends soon, in little memory, runs no code, and fails as documented.
 
     python tools/fuzz.py model --seed 1 --count 100000
-    python tools/fuzz.py series settings cifar results --count 10000
+    python tools/fuzz.py series settings cifar results report --count 10000
 
 Case n of a kind and a seed is always the same; `--first n --count 1` repeats it, and `--keep DIR` keeps the files of
 the cases that went wrong. Exit code 1 says that there are such cases.
@@ -16,6 +16,7 @@ import json
 import pickle
 import re
 import resource
+import shutil
 import signal
 import sqlite3
 import sys
@@ -38,7 +39,7 @@ import safetensors.numpy
 from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, _container, experiments, load, save
 from hyperelm.datasets import load_cifar10
 from hyperelm.elm.table import TableRegressor
-from hyperelm.experiments import Store, StoreError, Unit
+from hyperelm.experiments import Store, StoreError, Unit, report
 from hyperelm.experiments.definition import Experiment, Result
 from hyperelm.experiments.store import _checksum
 from hyperelm.io import describe
@@ -333,15 +334,41 @@ def sound_results(folder: Path) -> list[bytes]:
     return [content]
 
 
+def sound_report(folder: Path) -> list[bytes]:
+    few = ["models=['real','klein4']", "n_hidden=[3]", "few_hidden=[3]", "positions=500", "networks=2"]
+    experiments.run(experiments.load("lorenz", quick=True, changes=few), folder / "sound", jobs=1)
+    with closing(sqlite3.connect(folder / "sound" / "results.sqlite")) as connection:
+        connection.execute("pragma journal_mode = delete")
+    content = (folder / "sound" / "results.sqlite").read_bytes()
+    shutil.rmtree(folder / "sound")
+    return [content]
+
+
+def mutate_report(rng: Random, content: bytes) -> bytes:
+    """Settings and runs changed by somebody who knows the format."""
+    return _changed_row(rng, content, rng.choice([("experiment", 1), ("experiment", 1), ("runs", 6), ("runs", 3)]))
+
+
+def read_report(path: Path) -> None:
+    """All of a report but the drawing."""
+    with Store.open(path.parent) as store:
+        experiment = report._experiment(store)
+        report._page(store, experiment)
+        report._command(store, experiment)
+
+
 def mutate_results(rng: Random, content: bytes) -> bytes:
     if rng.random() < 0.6:
         return scramble(rng, content)
     # By somebody who knows the format: SQLite is content, and the checksums fit.
+    changeable = [("experiment", 1), ("sessions", 1), ("sessions", 2), ("runs", 6), ("runs", 3), ("arrays", 1)]
+    return _changed_row(rng, content, rng.choice(changeable))
+
+
+def _changed_row(rng: Random, content: bytes, place: tuple[str, int]) -> bytes:
+    table, column = place
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.deserialize(content)
-        table, column = rng.choice(
-            [("experiment", 1), ("sessions", 1), ("sessions", 2), ("runs", 6), ("runs", 3), ("arrays", 1)]
-        )
         row, *values = connection.execute(f"select rowid, * from {table} order by random() limit 1").fetchone()
         old = values[column]
         if isinstance(old, bytes):
@@ -371,6 +398,7 @@ KINDS = {
     "settings": Kind("setting", sound_settings, mutate_settings, read_settings),
     "cifar": Kind("data_batch_1", sound_cifar, mutate_cifar, read_cifar),
     "results": Kind("results.sqlite", sound_results, mutate_results, read_results, (StoreError,)),
+    "report": Kind("results.sqlite", sound_report, mutate_report, read_report, (StoreError,)),
 }
 
 

@@ -6,7 +6,14 @@ from typing import Any as _Any
 from hyperelm import algebras, datasets, linalg, metrics
 from hyperelm.algebra import Algebra
 from hyperelm.comparison import compare
-from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
+from hyperelm.elm import (
+    BiasOnlyWarning,
+    ELMAutoencoder,
+    ELMClassifier,
+    ELMRegressor,
+    ELMRegressorCV,
+    RankDeficiencyWarning,
+)
 from hyperelm.io import load, save
 from hyperelm.packing import pack, unpack
 
@@ -14,15 +21,16 @@ __version__ = "0.1.0.dev0"
 
 # What is loaded when it is asked for, and from where.
 _LAZY = {"dask": "dask", "experiments": "experiments", "to_onnx": "onnx"}
-__all__ = [
+__all__ = [  # without `dask`: `from hyperelm import *` would hide the package of that name
     "Algebra",
+    "BiasOnlyWarning",
     "ELMAutoencoder",
     "ELMClassifier",
     "ELMRegressor",
     "ELMRegressorCV",
+    "RankDeficiencyWarning",
     "algebras",
     "compare",
-    "dask",
     "datasets",
     "experiments",
     "linalg",
@@ -43,4 +51,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, "dask", "__version__"]

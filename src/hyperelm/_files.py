@@ -1,7 +1,8 @@
-"""Files that are written whole or not at all.
+"""Files that are written whole or not at all, and texts from files that are shown.
 
 The content goes to a temporary file in the same folder, to the disk, and only then takes the name: whatever happens
-on the way, under that name is the old file or the new one.
+on the way, under that name is the old file or the new one. A symbolic link of that name is replaced, too, so that
+nothing is written where it points to.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from contextlib import suppress
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write `content` to the file `path`, which keeps its permissions if it is there already."""
-    target = os.path.realpath(path)
-    there = os.path.exists(target)
-    if there and not os.path.isfile(target):
+    if os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(f"`path` must be a file, got {os.fspath(path)!r}, which is a folder or a device.")
-    folder = os.path.dirname(target)
+    folder = os.path.realpath(os.path.dirname(path))
+    target = os.path.join(folder, os.path.basename(path))
+    there = os.path.exists(target) and not os.path.islink(target)
     temporary = os.path.join(folder, f".hyperelm-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
@@ -35,6 +36,11 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         _remove(temporary)
         raise
     _to_disk(folder)
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Text from a file without what steers a terminal: control characters, but for those in `keep`, are replaced."""
+    return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _remove(path: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from io import StringIO
@@ -18,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hyperelm import __version__, algebras, experiments, io, load, to_onnx
-from hyperelm._files import write_whole
+from hyperelm._files import printable, write_whole
 from hyperelm.algebra import Algebra
 from hyperelm.decomposition import decompose
 from hyperelm.experiments import Store, StoreError
@@ -67,11 +68,11 @@ def show_algebras(
     ] = None,
 ) -> None:
     """List the catalogue of algebras with their properties, or show one of them."""
-    if name is None:
-        _print_catalogue()
-        return
     with _clear_errors():
-        _print_algebra(algebras.get(name))
+        if name is None:
+            _print_catalogue()
+        else:
+            _print_algebra(algebras.get(name))
 
 
 @app.command("run")
@@ -155,15 +156,14 @@ def export_runs(
             rows = store.rows(None if everything else experiments.MAIN)
         hidden = set() if everything else {"part", "variant"}
         fields = [key for key in dict.fromkeys([*KEYS, *chain.from_iterable(rows)]) if key not in hidden]
-        writer = csv.DictWriter(sys.stdout, fields, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        sys.stdout.flush()  # here a full disk is still an error with one line
+        _print_csv([fields, *([row.get(key) for key in fields] for row in rows)])
 
 
 @app.command("fit")
 def fit_model(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A CSV file with names in its first row.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A CSV file, with names in its first row or without; or a pipe.")
+    ],
     target: Annotated[str, typer.Option(help="The columns to predict, with commas.", metavar="COLS")],
     save: Annotated[Path, typer.Option(help="Where the model goes.", metavar="MODEL")],
     inputs: Annotated[str | None, typer.Option(help="The columns to predict from; by default all others.")] = None,
@@ -204,14 +204,11 @@ def predict_rows(
 
         if out is not None:
             tables.check_out(out, "--out")
-        text = StringIO()
         names, rows = tables.predict(tables.load_table_model(model), str(data))
-        csv.writer(text, lineterminator="\n").writerows([names, *rows])
         if out is not None:
-            write_whole(out, text.getvalue().encode())
+            write_whole(out, _csv([names, *rows]))
         else:
-            sys.stdout.write(text.getvalue())
-            sys.stdout.flush()
+            _print_csv([names, *rows])
 
 
 @app.command("info")
@@ -240,6 +237,35 @@ def export_onnx(
         )
 
 
+def _csv(rows: Iterable[Sequence[object]]) -> bytes:
+    """Rows as a CSV file has them."""
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows([*map(_cell, row)] for row in rows)
+    return text.getvalue().encode()
+
+
+def _cell(value: object) -> object:
+    """A text that neither steers a terminal nor is a formula to a spreadsheet, which an apostrophe prevents."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if re.match(r"\s*[=+\-@].*\w", text) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _print_csv(rows: Iterable[Sequence[object]]) -> None:
+    """The same bytes as a file, whatever letters a terminal has."""
+    sys.stdout.buffer.write(_csv(rows))
+    sys.stdout.flush()  # here a full disk is still an error with one line
+
+
 def _run(
     name: str, directory: Path, *, jobs: int, seed: int | None, quick: bool, changes: list[str], dask: str | None = None
 ) -> Path:
@@ -266,9 +292,8 @@ def _clear_errors(algebra: str = "NAME", *, resumes: bool = False) -> Iterator[N
     except BrokenPipeError:  # `hyperelm export DIR | head` is no error
         raise
     except (ValueError, OSError, StoreError) as error:
-        line = " ".join(_reason(error).replace("`algebra`", algebra).split())
-        # What a file says must not steer the terminal.
-        typer.echo("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), err=True)
+        line = " ".join(reason(error).replace("`algebra`", algebra).split())
+        typer.echo(printable(line), err=True)
         raise typer.Exit(2) from None
     except (BrokenExecutor, MemoryError):
         typer.echo(f"A process ended for lack of memory or from outside.{again}", err=True)
@@ -278,7 +303,7 @@ def _clear_errors(algebra: str = "NAME", *, resumes: bool = False) -> Iterator[N
         raise typer.Exit(130) from None
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """What an error says, without the number that the system has for it."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
@@ -307,7 +332,7 @@ def _print_catalogue() -> None:
     for name in algebras.names():
         algebra = algebras.get(name)
         marks = (algebra.is_commutative, algebra.is_associative, algebra.is_alternative, algebra.is_normed)
-        table.add_row(name, str(algebra.dim), *("yes" if mark else "·" for mark in marks), algebra.structure)
+        table.add_row(name, str(algebra.dim), *("yes" if mark else "-" for mark in marks), algebra.structure)
     _console().print(table)
     typer.echo("Also 'R[g1,...,gn]' (Cayley-Dickson) and 'Cl(p,q)' or 'Cl(p,q,r)' (Clifford).")
     typer.echo("Show one with: hyperelm algebras NAME")

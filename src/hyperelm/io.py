@@ -2,7 +2,8 @@
 
 The header has the class, its parameters, the layouts of input and output and a few fitted numbers; the multiplication
 table, the weights, labels, names and, if wanted, the summary of the training rows are arrays. From these a model is
-built as `fit` builds it. Nothing is believed that the arrays do not bear out.
+built as `fit` builds it. Nothing is believed that the arrays do not bear out, and nothing is made from them before it
+is used, so that loading takes time and memory in proportion to the file.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyperelm import activations
 from hyperelm._container import LONGEST_NUMBER, Arrays, Header, read, shown, to_bytes
-from hyperelm._files import write_whole
+from hyperelm._files import printable, write_whole
 from hyperelm.algebra import Algebra
 from hyperelm.elm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
 from hyperelm.elm.base import BaseELM
@@ -136,13 +137,14 @@ def describe(path: str | os.PathLike[str]) -> str:
     """What is in a model file, for reading: the algebra's table, then a fact a line."""
     header, model = _loaded(path)
     W, M, source, target = model.hidden_weights_, model.output_weights_, model._input, model._output
+    biased = len(W) > source.features
     facts = {
         "model": f"{type(model).__name__}, written by hyperelm {str(header.get('hyperelm'))[:40]}",
         "parameters": f"{model.n_parameters_:,} real numbers, {W.dtype}, {os.stat(path).st_size:,} bytes in all",
         "input": f"{_form(source)} of {source.dim} components",
         "hidden": f"{W.shape[1]} neurons, {activations.name_of(model._activation)}"
-        + (", bias" if model._encoder_bias is not None else "")
-        + (", direct link" if model._linked else ""),
+        + (", bias" if biased else "")
+        + (", direct link" if len(M) > W.shape[1] + biased else ""),
         "output": f"{_form(target)}; weights {' x '.join(map(str, M.shape))}",
         "trained": f"on {model.n_samples_seen_:,} rows by {model.solver_}, "
         + ("and can go on" if model._state else "without the state to go on"),
@@ -159,8 +161,7 @@ def describe(path: str | os.PathLike[str]) -> str:
     if isinstance(model, ELMAutoencoder):
         facts["encoder"] = model.encoder
     lines = [str(model.algebra_), "", *(f"{label:{12}}  {value}" for label, value in facts.items())]
-    # What a file says must not steer the terminal.
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in "\n".join(lines))
+    return printable("\n".join(lines), keep="\n")
 
 
 def _form(layout: Layout) -> str:
@@ -276,8 +277,6 @@ class _Content:
         model._state = state or None
         if self.arrays:
             raise ValueError(f"it holds the unknown array {shown(min(self.arrays))}")
-        with np.errstate(all="ignore"):  # numbers from a file may be of any size
-            model._build_operators()
         return model
 
     def _with_parameters(self, kind: type[BaseELM], algebra: Algebra) -> BaseELM:

@@ -209,14 +209,18 @@ def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto"
     return {"left": _left, "right": _right, "blocks": _blocks}[method](A, B, algebra)
 
 
+_DENSE = 4  # units in an entry of a left matrix, on average, from which on a table is dense
+
+
 def _spread(A: FloatArray, table: NDArray[np.float64], *, rows_last: bool) -> FloatArray:
     """The real matrix that has the d x d matrix Σ_i a_i table[i] (`rows_last`) or its transpose for each number a.
 
-    Entry by entry of that matrix, each one strided pass for every unit in it: tables are sparse.
+    Entry by entry of that matrix, each one strided pass for every unit in it, as most tables are sparse; a dense one is
+    one product.
     """
     *batch, rows, columns, dim = A.shape
     xp = namespace(A=A)
-    if xp is not np:
+    if xp is not np or np.count_nonzero(table) > _DENSE * dim**2:
         blocks = xp.tensordot(A, beside(table if rows_last else table.swapaxes(1, 2), A), axes=1)
         return xp.reshape(xp.moveaxis(blocks, -2, -3), (*batch, rows * dim, columns * dim))
     out = np.empty((*batch, rows, dim, columns, dim), dtype=A.dtype)

@@ -36,7 +36,10 @@ _SEARCH_ROWS = 4000  # of which the search takes as many at most
 
 @dataclass(frozen=True)
 class Task:
-    """Inputs (n, columns) and targets (n, targets) of a file; `last` are the targets one row before, of a series."""
+    """Inputs (n, columns) and targets (n, targets) of a file; `last` are the targets one row before, of a series.
+
+    `remark` says how the first row of the file was taken, if that is not plain.
+    """
 
     X: Array
     y: Array
@@ -44,6 +47,7 @@ class Task:
     targets: list[str]
     window: int
     last: Array | None
+    remark: str = ""
 
     @classmethod
     def read(cls, path: str, target: str, inputs: str | None = None, window: int = 0) -> Task:
@@ -59,7 +63,7 @@ class Task:
             raise ValueError(f"--inputs must not be targets, got {inputs!r}. For a series give --series.")
         only = None if chosen is None else tuple(dict.fromkeys([*targets, *chosen]))
         try:
-            names, values = _columns(path, only)
+            names, values, remark = _columns(path, [*targets, *(chosen or [])], only)
         except series.CellError as error:
             hint = " To leave a column out, name the others with --inputs." if only is None else ""
             raise ValueError(f"{error}{hint}") from None
@@ -79,7 +83,7 @@ class Task:
             X, y, last = windows(X, window)[:-1], y[window:], y[window - 1 : -1]
         if len(y) < LEAST_ROWS:
             raise ValueError(f"DATA must have at least {LEAST_ROWS + window} rows, got {len(values)} in {path}.")
-        return cls(X, y, columns, targets, window, last)
+        return cls(X, y, columns, targets, window, last, remark)
 
     def held_out(self) -> NDArray[np.bool_]:
         n = np.arange(len(self.y))
@@ -142,6 +146,7 @@ def explain(result: Result, task: Task) -> str:
         for name in dict.fromkeys(results["param_algebra"])
     }
     lines = [
+        *([task.remark] if task.remark else []),
         f"{len(task.y):,} rows, {len(task.columns)} columns"
         + (f" in windows of {task.window}" if task.window else "")
         + f", {len(task.targets)} target{'s' if len(task.targets) > 1 else ''}.",
@@ -176,7 +181,7 @@ def predict(model: TableRegressor, path: str) -> tuple[list[str], list[list[floa
     Of a series, one for the row after every window: the last is beyond the file. Rows are numbered from 1.
     """
     names, window = model.column_names_.tolist(), int(model.window_[0])
-    _, X = _columns(path, tuple(names))
+    X = _columns(path, names, names).values
     targets = model.target_names_.tolist()
     if not window:
         return targets, model.predict(X).reshape(len(X), -1).tolist()
@@ -207,7 +212,7 @@ def load_table_model(path: str | os.PathLike[str]) -> TableRegressor:
 
 def check_save(path: Path) -> None:
     """Refuse, before any work, a name under which no model can be saved or under which there is something else."""
-    folder = path.resolve().parent
+    folder = path.parent.resolve()
     if path.is_dir() or not folder.is_dir():
         what = "which is a folder" if path.is_dir() else f"but there is no folder {str(folder)!r}"
         raise ValueError(f"--save must name a file, got {str(path)!r}, {what}.")
@@ -224,9 +229,9 @@ def check_save(path: Path) -> None:
 
 def check_out(path: Path, option: str) -> None:
     """Refuse to overwrite anything with what can be made again."""
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise ValueError(f"{option} must name a new file, got {str(path)!r}, which exists.")
-    if not path.resolve().parent.is_dir():
+    if not path.parent.is_dir():
         raise ValueError(f"{option} must name a file in a folder that exists, got {str(path)!r}.")
 
 
@@ -237,12 +242,13 @@ def _names(text: str, option: str) -> list[str]:
     return names
 
 
-def _columns(path: str, only: tuple[str, ...] | None) -> tuple[list[str], Array]:
-    names, values = series.read_columns(path, series.digest(path, "DATA"), "DATA", only)
+def _columns(path: str, named: Sequence[str], only: Sequence[str] | None) -> series.Columns:
+    found = series.columns(series.content(path, "DATA"), path, "DATA", named, only=only)
+    names = found.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{path} has {names.count(twice)} columns called {twice!r}. Give them different names.")
-    return names, values
+    return found
 
 
 def _known(wanted: Sequence[str], names: list[str], path: str) -> Sequence[str]:

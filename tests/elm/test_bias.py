@@ -17,11 +17,11 @@ from hyperelm import (
     ELMClassifier,
     ELMRegressor,
     ELMRegressorCV,
+    RankDeficiencyWarning,
     algebras,
     load,
     save,
 )
-from hyperelm.elm.base import RankDeficiencyWarning
 from hyperelm.elm.bias import bias_number, bias_weights, times_bias
 from hyperelm.elm.networks import Networks
 from hyperelm.elm.table import TableRegressor

@@ -11,7 +11,7 @@ from sklearn.preprocessing import scale
 
 from hyperelm import Algebra, ELMRegressor, ELMRegressorCV, algebras, linalg, load, pack, save
 from hyperelm.datasets import lorenz, sliding_windows
-from hyperelm.elm.cv import _most_parsimonious
+from hyperelm.elm.candidates import most_parsimonious
 from hyperelm.metrics import prediction_gain
 from hyperelm.solvers.spectrum import UNDERSMOOTHING
 
@@ -146,9 +146,9 @@ def test_results_as_a_frame():
 
 
 def test_ties_go_to_the_fewest_parameters():
-    assert _most_parsimonious(np.array([1.0, 1.005, 1.009, 1.02]), np.array([9, 5, 5, 1]), 0.0) == 1
-    assert _most_parsimonious(np.array([1.0, np.inf]), np.array([9, 1]), 0.0) == 0
-    assert _most_parsimonious(np.array([1e-20, 1e-30]), np.array([1, 9]), 1e-15) == 0
+    assert most_parsimonious(np.array([1.0, 1.005, 1.009, 1.02]), np.array([9, 5, 5, 1]), 0.0) == 1
+    assert most_parsimonious(np.array([1.0, np.inf]), np.array([9, 1]), 0.0) == 0
+    assert most_parsimonious(np.array([1e-20, 1e-30]), np.array([1, 9]), 1e-15) == 0
 
 
 def test_what_auto_looks_at():

@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from hyperelm import ELMRegressor, ELMRegressorCV, algebras, linalg, pack, unpack
-from hyperelm.elm import RankDeficiencyWarning
+from hyperelm import ELMRegressor, ELMRegressorCV, RankDeficiencyWarning, algebras, linalg, pack, unpack
 
 ROWS = 150
 

@@ -112,6 +112,11 @@ def test_no_run_is_done_twice(change):
         load("lorenz", changes=[change]).units()
 
 
+def test_a_whole_number_too_large_for_a_fraction():
+    with pytest.raises(ValueError, match="--set dt must be a number such as"):
+        load("lorenz", changes=[f"dt={10**310}"])
+
+
 def test_units_do_not_depend_on_the_seed():
     assert load("lorenz", quick=True).units() == load("lorenz", quick=True, seed=5).units()
 

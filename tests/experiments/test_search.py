@@ -17,6 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_sample_images
+from sklearn.linear_model import RidgeCV
+from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from hyperelm import Algebra, ELMRegressor, algebras, experiments, linalg
@@ -276,6 +278,71 @@ def test_search_of_noise_tells_nothing_apart(tmp_path):
     done = command("search", "--data", data, "--target", "1,2", *words)
     assert done.exit_code == 0, done.output
     assert "Chance alone may make this order: no algebra is told apart as better than another." in done.stdout
+    assert "\n- the mean of the targets, 2 parameters: 0.0 dB; " in done.stdout
+    assert "\nNo table does better than ridge regression. Use what is simpler.\n" in done.stdout
+
+
+@pytest.fixture
+def linear(tmp_path):
+    """Few rows whose targets are sums of columns with much noise, which networks without a ridge learn by heart."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 4))
+    Y = X @ rng.standard_normal((4, 3)) + 2 * rng.standard_normal((50, 3))
+    np.savetxt(tmp_path / "linear.csv", np.hstack([X, Y]), delimiter=",", header="a,b,c,d,x,y,z", comments="")
+    return tmp_path / "linear.csv"
+
+
+def test_baselines_of_a_file(linear):
+    settings = load("search", changes=["task=csv", f"data={linear}", "target=x,y,z", "n_hidden=8"]).settings
+    found = {u.algebra: search.execute(u, settings).rows for u in search.units(settings) if u.part == "baseline"}
+    assert found["the mean of the targets"] == [{"network": 0, "parameters": 3, "score": 0.0}]
+    values = np.loadtxt(linear, delimiter=",", skiprows=1)
+    rows = np.random.default_rng(0).permutation(50)
+    test, train = rows[:15], rows[15:]
+    scaler = StandardScaler().fit(values[train])
+    train, test = scaler.transform(values[train]), scaler.transform(values[test])
+    model = RidgeCV(np.logspace(-6, 6, 25)).fit(train[:, :4], train[:, 4:])
+    gain = 10 * np.log10(np.sum(test[:, 4:] ** 2) / np.sum((model.predict(test[:, :4]) - test[:, 4:]) ** 2))
+    ((row,), parameters) = found["ridge regression"], 3 * 5
+    assert row["score"] == pytest.approx(gain)
+    assert row["parameters"] == parameters
+
+
+def test_a_ridge_makes_networks_as_good_as_their_baselines(linear):
+    changes = ["task=csv", f"data={linear}", "target=x,y,z", "n_hidden=8", "family=clifford"]
+    with_ridge, without = (
+        np.mean([*scores(*changes, f"ridge={ridge}", networks=10).values()]) for ridge in ("loo", "none")
+    )
+    settings = load("search", changes=changes).settings
+    assert settings["ridge"] == "loo"
+    _, best = search_tasks.baseline("ridge regression", settings)
+    assert best - 1.5 < with_ridge < best
+    assert without < with_ridge - 1
+
+
+def test_what_loses_to_its_baselines_is_told(linear, tmp_path):
+    words = ["--set", "networks=3", "--set", "few_networks=1", "--set", "n_hidden=8", "--family", "clifford"]
+    done = command("search", "--data", linear, "--target", "x,y,z", *words, "--jobs", "1", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert re.search(
+        r"- real networks, \d+ parameters: -?\d+\.\d dB; \d of 6 tables are better by 1 % or more\n", done.stdout
+    )
+    assert re.search(
+        r"- ridge regression, 15 parameters: \d\.\d dB; 0 of 6 tables are better by 1 % or more\n", done.stdout
+    )
+    assert "\nNo table does better than ridge regression. Use what is simpler.\n" in done.stdout
+    text = html.unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert "What to compare it with" in text
+    assert text.count("No table does better than ridge regression. Use what is simpler.") == 2
+    assert "Each network takes the ridge with the least leave-one-out error" in text
+
+
+def test_a_ridge_by_task():
+    assert load("search").settings["ridge"] == "none"
+    assert load("search", changes=["ridge=loo"]).settings["ridge"] == "loo"
+    for changes in (["ridge=gcv"], ["task=hidden", "ridge=loo"]):
+        with pytest.raises(ValueError, match="--set ridge must be 'loo' or 'none'"):
+            load("search", changes=changes)
 
 
 # ---------------------------------------------------------------------- the command

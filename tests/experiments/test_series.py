@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 
 import numpy as np
@@ -45,6 +46,42 @@ def test_ways_to_write_a_series(tmp_path, text):
 def test_what_is_no_series(tmp_path, text, message):
     with pytest.raises(ValueError, match="--set series must .*" + message):
         read(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("first", "named", "header", "remark"),
+    [
+        ("2019,2020,2021", ["2021"], True, "The first row (2019, 2020, 2021) is taken as names of columns."),
+        (
+            "2019,2020,2021",
+            [],
+            False,
+            "Columns are called by their numbers from 1 on: the first row (2019, 2020, 2021)",
+        ),
+        ("2019,2020,2021", ["3"], False, "Columns are called by their numbers from 1 on"),
+        ("place,2019,2020", ["2019", "2020"], True, "The first row (place, 2019, 2020) is taken as names of columns."),
+        ("0,1,2", ["2"], True, "The first row (0, 1, 2) is taken as names of columns."),
+        ("1,2,3", [], True, "The first row (1, 2, 3) is taken as names of columns."),
+        ("3,1,2", ["3"], False, "the first row (3, 1, 2) is taken as numbers."),
+        ("0.5,1e3,-7", ["1"], False, "the first row (0.5, 1e3, -7) is taken as numbers."),
+        ("0.5,1e3,-7", ["1e3"], True, "The first row (0.5, 1e3, -7) is taken as names of columns."),
+        ("a,b,c", ["b"], True, ""),
+        ("a,b,c", [], True, ""),
+    ],
+)
+def test_whether_the_first_row_has_names(first, named, header, remark):
+    rest = "4,5,6\n7,8,9\n"
+    found = series.columns(f"{first}\n{rest}".encode(), "file", "DATA", named)
+    assert found.names == (first.split(",") if header else ["1", "2", "3"])
+    assert len(found.values) == 2 + (not header)
+    assert remark in found.remark
+    assert bool(found.remark) == bool(remark)
+
+
+def test_the_order_of_two_columns_does_not_tell_names():
+    """Two columns that count may be numbers, such as those of a truth table."""
+    assert series.columns(b"0,1\n1,0\n", "file", "DATA", ["1"]).values.tolist() == [[0, 1], [1, 0]]
+    assert series.columns(b"0,1\n1,0\n", "file", "DATA", ["0"]).values.tolist() == [[1, 0]]
 
 
 def test_a_file_that_changes(tmp_path):
@@ -98,3 +135,11 @@ def test_a_large_file_takes_a_few_times_its_size(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 8 * len(text)
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("name", "changes"), [("lorenz", "series={}"), ("search", "task=csv data={} target=a")])
+def test_a_pipe_is_refused(tmp_path, name, changes):
+    """Processes of a run could not read it again."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"must be a file that can be read again, got '.*/pipe', which is a pipe"):
+        experiments.load(name, changes=changes.format(tmp_path / "pipe").split())

@@ -7,7 +7,6 @@ from hyperelm.experiments.statistics import (
     bootstrap_mean,
     bootstrap_shares,
     by,
-    can_tell_apart,
     interval,
     shares,
     winners,
@@ -61,17 +60,6 @@ def test_interval():
     draws = np.arange(1001) / 1000
     assert interval(draws) == pytest.approx([0.025, 0.975])
     assert interval(np.stack([draws, 2 * draws], axis=1)).shape == (2, 2)
-
-
-def test_what_can_be_told_apart():
-    won = ["a"] * 400 + ["b"] * 300 + ["c"] * 300
-    draws = bootstrap_shares(won, MODELS)
-    assert can_tell_apart(draws, 0, 1)
-    assert can_tell_apart(draws, 1, 0)
-    assert not can_tell_apart(draws, 1, 2)
-    assert not can_tell_apart(draws, 1, 1)
-    # 40 against 30 wins may be chance.
-    assert not can_tell_apart(bootstrap_shares(won[::10], MODELS), 0, 1)
 
 
 def test_differences_are_of_dependent_shares():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import sqlite3
 import struct
 import subprocess
@@ -67,6 +68,46 @@ def test_rows_have_the_fields_of_unit_and_run(directory):
         }
         assert {row["part"] for row in store.rows(None)} == {MAIN, "tuned"}
         assert {row["algebra"] for row in store.rows("tuned")} == {"klein4"}
+
+
+def test_reading_where_nothing_can_be_written(directory, monkeypatch):
+    """Also what a process that was killed left in the file beside."""
+    before = sorted(path.name for path in directory.iterdir())
+    with Store.running(directory, ONE) as running:
+        u = unit("klein4")
+        running.add(u, result(u))
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        beside = {path.name: path.read_bytes() for path in directory.iterdir()}
+        with Store.open(directory) as store:
+            assert [row["algebra"] for row in store.rows()] == ["klein4", "real", "klein4", "real"]
+        assert {path.name: path.read_bytes() for path in directory.iterdir()} == beside
+    (directory / FILE).write_bytes(b"no results")
+    with pytest.raises(StoreError, match=f"^{directory / FILE} cannot be used"), Store.open(directory):
+        pass
+    assert sorted(path.name for path in directory.iterdir()) == before
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs mounts of its own")
+def test_export_from_a_read_only_mount(directory):
+    code = "from hyperelm.cli import app; import sys; app(['export', sys.argv[1]])"
+    mount = 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2" || exit 77; touch "$2/x" || "$0" -c "$1" "$2"'
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", mount, sys.executable, code, str(directory)], capture_output=True, text=True
+    )
+    if done.returncode == 77 or done.stderr.startswith("unshare:"):
+        pytest.skip("nothing can be mounted here")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "algebra,n_hidden,network,seed,prediction_gain"
+    assert len(done.stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize("name", [FILE, LOCK])
+def test_links_are_not_written_through(tmp_path, name):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).symlink_to(tmp_path / "other")
+    with pytest.raises(StoreError, match=f"{name} is a symbolic link"), Store.running(tmp_path / "out", ONE):
+        pass
+    assert not (tmp_path / "other").exists()
 
 
 def test_order_does_not_depend_on_how_runs_were_done(tmp_path):

@@ -1,9 +1,16 @@
 """Extreme learning machines as scikit-learn estimators."""
 
 from hyperelm.elm.autoencoder import ELMAutoencoder
-from hyperelm.elm.base import RankDeficiencyWarning
+from hyperelm.elm.checks import BiasOnlyWarning, RankDeficiencyWarning
 from hyperelm.elm.classifier import ELMClassifier
 from hyperelm.elm.cv import ELMRegressorCV
 from hyperelm.elm.regressor import ELMRegressor
 
-__all__ = ["ELMAutoencoder", "ELMClassifier", "ELMRegressor", "ELMRegressorCV", "RankDeficiencyWarning"]
+__all__ = [
+    "BiasOnlyWarning",
+    "ELMAutoencoder",
+    "ELMClassifier",
+    "ELMRegressor",
+    "ELMRegressorCV",
+    "RankDeficiencyWarning",
+]

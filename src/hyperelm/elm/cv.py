@@ -10,13 +10,11 @@ fewest parameters is taken.
 
 from __future__ import annotations
 
-import math
-import numbers
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,50 +25,23 @@ from hyperelm._arrays import to_numpy
 from hyperelm._validation import FloatArray, check_choice, check_whole
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
-from hyperelm.elm.base import RankDeficiencyWarning, row_weights
+from hyperelm.elm.candidates import Curve, candidates_of, column, mean_square, most_parsimonious
+from hyperelm.elm.checks import RankDeficiencyWarning, row_weights
 from hyperelm.elm.dispatch import accepted_dtypes, precision, real
 from hyperelm.elm.drawing import Given, random_generator
 from hyperelm.elm.grid import Grid, Shape
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.passes import LeftOut
 from hyperelm.elm.regressor import ELMRegressor, checked_target
-from hyperelm.elm.rows import Block, Local, Rows, is_blocks, itself
+from hyperelm.elm.rows import Local, Rows, is_blocks, itself
 from hyperelm.solvers import QR, Gram
 from hyperelm.solvers.ridge import Scores
-from hyperelm.solvers.spectrum import PER_DECADE, Spectrum, best_permitted, is_permitted
+from hyperelm.solvers.spectrum import PER_DECADE, Spectrum
 from hyperelm.solvers.team import one_blas
 
-_TIE = 0.01
 _LOO_PER_DECADE = 3  # ridges of which "auto" takes leave-one-out residuals
 
 SCORINGS = ("loo", "gcv")
-
-
-class Curve(NamedTuple):
-    """The mean squared error of every ridge, and the smallest ridge and error that are more than rounding.
-
-    `cautious` is what the ridges of a path are compared by, and `unit` the squared singular value that they are
-    multiples of.
-    """
-
-    ridges: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    cautious: NDArray[np.float64]
-    unit: float
-    floor: float
-    least: float
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether a ridge lies below the floor, or an error is lost in rounding."""
-        return bool(self.ridges.min() < self.floor or self.errors.min() < self.least)
-
-    @property
-    def still_falls(self) -> bool:
-        """Whether the smallest ridge of a path is permitted, and better than those a decade above it."""
-        above = self.errors[self.ridges > 9 * self.ridges[0]]
-        falls = self.errors[0] * (1 + _TIE) < above.min(initial=np.inf)
-        return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.cautious)[0])
 
 
 class ELMRegressorCV(RegressorMixin, BaseEstimator):
@@ -198,7 +169,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         given = self.algebra, self.weight_scale, self.n_hidden, self.n_parameters, self.ridge
         grid = Grid.of(*given, rows=rows.count, dims=dims)
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
-        rounding = (1e3 * float(np.finfo(precision(rows.X)).eps)) ** 2 * _mean_square(rows)
+        rounding = (1e3 * float(np.finfo(precision(rows.X)).eps)) ** 2 * mean_square(rows)
         self._keep(self._search(grid, seeds.tolist(), source, rounding), rounding)
         self.best_estimator_ = fit_chosen(self._network(**self.best_params_), X, y, sample_weight)
         return self
@@ -245,7 +216,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
             networks = [self._drawn(algebra, max(sizes), scale, seed, source) for seed in seeds]
             nominal = sizes if grid.parameters is None else grid.parameters
             for L, size, curves in zip(sizes, nominal, zip(*self._curves(networks, sizes, grid, source))):
-                for candidate in _candidates(networks[0], L, curves, grid, rounding):
+                for candidate in candidates_of(networks[0], L, curves, grid, rounding):
                     # Networks that are compared at equal numbers of parameters differ by what a neuron has.
                     yield candidate | {"size": candidate["n_parameters"] if grid.parameters is None else size}
             if self.verbose:
@@ -334,8 +305,8 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
                 "neurons or a ridge > 0."
             )
         names = ("algebra", "n_hidden", "weight_scale", "ridge")
-        results: dict[str, Any] = {f"param_{name}": _column([row[name] for row in rows]) for name in names}
-        results["param_algebra"] = _column([row["algebra"].name or row["algebra"] for row in rows])
+        results: dict[str, Any] = {f"param_{name}": column([row[name] for row in rows]) for name in names}
+        results["param_algebra"] = column([row["algebra"].name or row["algebra"] for row in rows])
         results["params"] = [{name: row[name] for name in names} for row in rows]
         results["n_parameters"] = np.array([row["n_parameters"] for row in rows])
         for n, of_draw in enumerate(errors.T):
@@ -345,7 +316,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         order = np.sort(mean)
         results["rank_test_score"] = np.searchsorted(order, mean).astype(np.int32) + 1
         self.cv_results_ = results
-        self.best_index_ = _most_parsimonious(mean, sizes, rounding)
+        self.best_index_ = most_parsimonious(mean, sizes, rounding)
         self.best_params_ = results["params"][self.best_index_]
         self.best_score_ = float(-mean[self.best_index_])
         self.best_algebra_: Algebra = self.best_params_["algebra"]
@@ -367,54 +338,3 @@ def fit_chosen(model: ELMRegressor, X: Any, y: Any, sample_weight: Any = None) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RankDeficiencyWarning)
         return model.fit(X, y, sample_weight)
-
-
-def _mean_square(rows: Block) -> float:
-    """Σ w y² / (columns Σw), which candidates are compared by."""
-    y, info = np.asarray(rows.T, dtype=np.float64).reshape(len(rows), -1), np.finfo(np.float64)
-    largest = float(np.abs(y).max(initial=0))
-    if largest > 0 and not math.sqrt(info.tiny) / info.eps < largest < math.sqrt(info.max) * info.eps:
-        raise ValueError(
-            f"`y` must have squares and errors within double precision, got numbers of {largest:.0e}. "
-            "Divide `y` by its size."
-        )
-    squares = np.mean(y**2, axis=1)
-    return float(np.average(squares, weights=rows.weight)) if rows.count > 0 else 0.0
-
-
-def _candidates(
-    network: ELMRegressor, L: int, curves: Sequence[Curve], grid: Grid, rounding: float
-) -> Iterator[dict[str, Any]]:
-    """The candidates with L neurons, one for every ridge or the best of the path, from the curves of all draws."""
-    D, _, d = network.hidden_weights_.shape
-    unknowns = L + network._width() - network.n_hidden
-    common: dict[str, Any] = {
-        "algebra": network.algebra_,
-        "n_hidden": int(L),
-        "weight_scale": network.weight_scale,
-        "n_parameters": d * (D * L + unknowns * network._output.features),
-    }
-    ridges, errors = (np.stack(part) for part in zip(*((curve.ridges, curve.errors) for curve in curves)))
-    if grid.ridges is not None:
-        yield from (common | {"ridge": float(ridge), "errors": e} for ridge, e in zip(grid.ridges, errors.T))
-        return
-    unit = max(curves[0].unit, np.finfo(np.float64).tiny)
-    best = best_permitted(ridges[0] / unit, np.mean([curve.cautious for curve in curves], axis=0), rounding)
-    # The ridges of a path follow the size of a layer, so their mean is the geometric one.
-    with np.errstate(divide="ignore"):
-        yield common | {"ridge": float(np.exp(np.log(ridges[:, best]).mean())), "errors": errors[:, best]}
-
-
-def _most_parsimonious(errors: NDArray[np.float64], sizes: NDArray[np.intp], rounding: float) -> int:
-    """The candidate with the fewest parameters among those as good as the best, and of these the best."""
-    ties = np.flatnonzero(errors <= errors.min() * (1 + _TIE) + rounding)
-    return int(min(ties, key=lambda n: (sizes[n], errors[n])))
-
-
-def _column(values: list[Any]) -> NDArray[Any]:
-    """An array of numbers, or of objects where they are not all numbers."""
-    if all(isinstance(value, numbers.Number) for value in values):
-        return np.asarray(values)
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column

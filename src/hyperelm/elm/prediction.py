@@ -27,6 +27,20 @@ from hyperelm.products import right_operator
 from hyperelm.solvers.sums import row_blocks
 
 
+class _Operator:
+    """What `_build_operators` sets, built when it is first asked for: it is d times as large as the weights."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        if model is None:
+            return self
+        with np.errstate(all="ignore"):  # weights from a file may be of any size
+            model._build_operators()
+        return vars(model)[self._name]
+
+
 class Prediction:
     """The part of an estimator that is needed when it is fitted."""
 
@@ -35,10 +49,11 @@ class Prediction:
     output_weights_: FloatArray
     chunk_size: int | None
     _activation: Activation
-    _encoder: Any
-    _encoder_bias: Any
-    _decoder: Any
-    _decoder_bias: Any
+    _encoder: Any = _Operator()
+    _encoder_bias: Any = _Operator()
+    _decoder: Any = _Operator()
+    _decoder_bias: Any = _Operator()
+    _linked: Any = _Operator()
     _input: Layout
     _output: Layout
 

@@ -36,6 +36,12 @@ _SAMPLES = (2000, 1000)  # patches of the photographs, for training and testing
 _ROWS = 500  # images that are reconstructed at a time
 
 
+def derived(settings: Settings) -> Settings:
+    """None follow from others."""
+    del settings
+    return {}
+
+
 def prepare(settings: Settings) -> None:
     """Check the settings, and fix which images are meant."""
     for key in ("networks", "n_hidden", "real_n_hidden"):
@@ -84,22 +90,22 @@ def remark(settings: Settings) -> str:
     )
 
 
-def units(settings: Settings) -> list[Unit]:
-    def unit(part: str, variant: str, name: str, n_hidden: int, network: int) -> Unit:
+def units(settings: Settings) -> Iterator[Unit]:
+    def unit(part: str, variant: str, name: str, n_hidden: int, network: int = 0) -> Unit:
         return Unit(part, variant, name, n_hidden, network, 1)
 
     sizes = {
         name: settings["real_n_hidden" if algebras.get(name).dim == 1 else "n_hidden"] for name in settings["models"]
     }
-    main = [unit(MAIN, "", name, L, n) for n in range(settings["networks"]) for name, L in sizes.items()]
+    yield from (unit(MAIN, "", name, L, n) for n in range(settings["networks"]) for name, L in sizes.items())
     # All digits of a factor, since the run takes it from here.
     factors = [repr(factor).removesuffix(".0") for factor in settings["scale_factors"]]
-    scale = [unit("scale", factor, name, L, 0) for factor in factors for name, L in sizes.items()]
-    learnt = [unit("learnt", "pca", name, L, 0) for name, L in sizes.items() if is_star_closed(algebras.get(name))]
-    if "real" in sizes:
-        # As many numbers in the code as the hypercomplex models have.
-        learnt.append(unit("learnt", "pca, as large a code", "real", 4 * settings["n_hidden"], 0))
-    return main + scale + (learnt if settings["learnt"] else [])
+    yield from (unit("scale", factor, name, L) for factor in factors for name, L in sizes.items())
+    if settings["learnt"]:
+        yield from (unit("learnt", "pca", name, L) for name, L in sizes.items() if is_star_closed(algebras.get(name)))
+        if "real" in sizes:
+            # As many numbers in the code as the hypercomplex models have.
+            yield unit("learnt", "pca, as large a code", "real", 4 * settings["n_hidden"])
 
 
 def execute(unit: Unit, settings: Settings) -> Result:

@@ -6,10 +6,11 @@ number of processes.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module, resources
@@ -74,9 +75,10 @@ class Module(Protocol):
     MEASURES: tuple[str, ...]  # the first of them ranks the models, higher being better
     COMPETE: tuple[str, ...]  # what runs that compete with each other have in common
 
+    def derived(self, settings: Settings) -> Settings: ...  # settings that follow from others
     def prepare(self, settings: Settings) -> None: ...  # checks settings and adds what they refer to
     def remark(self, settings: Settings) -> str: ...  # what a user should know of a run, if anything
-    def units(self, settings: Settings) -> list[Unit]: ...
+    def units(self, settings: Settings) -> Iterable[Unit]: ...
     def execute(self, unit: Unit, settings: Settings) -> Result: ...
 
 
@@ -112,7 +114,7 @@ class Experiment:
 
     def units(self) -> list[Unit]:
         """All of the work, in pieces that are stored as a whole."""
-        units = self.module.units(self.settings)
+        units = list(self.module.units(self.settings))
         key, times = Counter(unit.key for unit in units).most_common(1)[0] if units else ("", 0)
         if times != 1:
             raise ValueError(f"--set must leave every run to be done once, got {times} times the runs {key!r}.")
@@ -188,7 +190,7 @@ def _change(settings: Settings, change: str) -> None:
         )
     default = settings[key]
     try:
-        settings[key] = _converted(as_toml(text), default)
+        settings[key] = converted(as_toml(text), default)
     except TypeError:
         kinds = {list: "a list", float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
         raise ValueError(f"--set {key} must be {kinds[type(default)]} such as {default!r}, got {text!r}.") from None
@@ -202,12 +204,12 @@ def as_toml(text: str) -> Any:
         return text
 
 
-def _converted(value: Any, default: Any) -> Any:
+def converted(value: Any, default: Any) -> Any:
     """A value as the type of another, item by item in lists; one item may stand for a list of it."""
     if isinstance(default, list):
         items = value if isinstance(value, list) else [value]
-        return [_converted(item, default[0]) for item in items] if default else items
-    if isinstance(default, float) and type(value) is int:
+        return [converted(item, default[0]) for item in items] if default else items
+    if isinstance(default, float) and type(value) is int and abs(value) <= sys.float_info.max:
         return float(value)
     if type(value) is not type(default):
         raise TypeError

@@ -17,7 +17,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -50,16 +49,22 @@ class Data(NamedTuple):
     y_test: NDArray[np.float64]
 
 
+def derived(settings: Settings) -> Settings:
+    """The variants of a series: what changes the Lorenz system says nothing about another one."""
+    if settings["series"] == "lorenz":
+        return {}
+    own = {"dt", "start"}
+    return {"sensitivity": [v for v in settings["sensitivity"] if not own & v.get("change", {}).keys()]}
+
+
 def prepare(settings: Settings) -> None:
     """Check the settings, and fix what a file of positions holds."""
     settings["models"] = [algebras.get(name).name or name for name in settings["models"]]
     if settings["series"] != "lorenz":
-        settings["series"] = str(Path(settings["series"]).resolve())
+        settings["series"] = series.located(settings["series"])
         settings["digest"] = series.digest(settings["series"])
         settings["positions"] = len(series.read(settings["series"], settings["digest"]))
-        # What changes the Lorenz system says nothing about another series.
-        own = {"dt", "start"}
-        settings["sensitivity"] = [v for v in settings["sensitivity"] if not own & v.get("change", {}).keys()]
+        settings |= derived(settings)
     _check_numbers(settings)
     _check_sensitivity(settings)
     try:
@@ -119,25 +124,24 @@ def _check_sensitivity(settings: Settings) -> None:
 
 def remark(settings: Settings) -> str:
     source = settings["series"]
-    return "" if source == "lorenz" else f"The series is that of {source}, {settings['positions']:,} positions."
+    if source == "lorenz":
+        return ""
+    about = series.read_columns(source, settings["digest"], series.SERIES).remark
+    return f"The series is that of {source}, {settings['positions']:,} positions. {about}".strip()
 
 
-def units(settings: Settings) -> list[Unit]:
-    main = [
-        Unit(MAIN, "", name, L, first, min(BATCH, settings["networks"] - first))
-        for L in settings["n_hidden"]
-        for first in range(0, settings["networks"], BATCH)
-        for name in settings["models"]
-    ]
-    few = [
-        Unit(part, variant, name, L, 0, settings["few_networks"])
-        for part, variant in [("sensitivity", v["name"]) for v in settings["sensitivity"]] + [("tuned", "")]
-        for L in settings["few_hidden"]
-        for name in settings["models"]
-    ]
+def units(settings: Settings) -> Iterator[Unit]:
+    for L in settings["n_hidden"]:
+        for first in range(0, settings["networks"], BATCH):
+            for name in settings["models"]:
+                yield Unit(MAIN, "", name, L, first, min(BATCH, settings["networks"] - first))
+    for part, variant in [("sensitivity", v["name"]) for v in settings["sensitivity"]] + [("tuned", "")]:
+        for L in settings["few_hidden"]:
+            for name in settings["models"]:
+                yield Unit(part, variant, name, L, 0, settings["few_networks"])
     middle = settings["few_hidden"][len(settings["few_hidden"]) // 2]
-    forecasts = [Unit("forecast", "", name, middle, 0, settings["forecast_networks"]) for name in settings["models"]]
-    return main + few + forecasts
+    for name in settings["models"]:
+        yield Unit("forecast", "", name, middle, 0, settings["forecast_networks"])
 
 
 def execute(unit: Unit, settings: Settings) -> Result:

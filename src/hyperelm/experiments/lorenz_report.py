@@ -130,9 +130,8 @@ def _ranking_section(results: Results) -> Section:
     wins, models = results.wins, results.models
     text = [
         "In a competition every model trains one random network of the same size; the highest prediction gain on the "
-        "test positions wins. The places by wins, as far as the bootstrap tells them apart: "
-        + "; ".join(_group(wins, places, names) for places, names in wins.groups())
-        + "."
+        "test positions wins. The places by wins, as far as chance lets them be told, all pairs of models considered "
+        "together: " + "; ".join(_group(wins, places, names) for places, names in wins.groups()) + "."
     ]
     if any(first < last for (first, last), _ in wins.groups()):
         text.append("Where several places are open, chance decides: with another seed the order may be different.")
@@ -194,8 +193,8 @@ def _sensitivity_section(results: Results) -> Section:
         [
             f"The main part with one thing changed that the paper leaves open, in {first.competitions} competitions "
             f"each ({listed([str(L) for L in results.settings['few_hidden']])} neurons). These are few: a model is "
-            "called ahead only where the intervals tell it apart from all others. A ranking that changes here is one "
-            "of settings, not of algebras."
+            "called ahead only where it is told apart from all others, all pairs considered together. A ranking that "
+            "changes here is one of settings, not of algebras."
         ],
         tables=[
             Table("Who wins in each variant.", ["variant", "most wins", "clearly ahead"], _leaders(results), words=3),
@@ -225,7 +224,7 @@ def _tuned_section(results: Results) -> Section:
         [
             "For each model and size, the weight scale that predicts the last third of the training positions best; "
             f"the test positions are not seen. Means over {tuned.competitions} networks of each model, with bootstrap "
-            "intervals and the places that they leave open."
+            "intervals of each by itself, and the places that chance leaves open, all pairs considered together."
         ],
         tables=[
             Table(

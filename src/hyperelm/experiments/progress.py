@@ -9,6 +9,7 @@ from collections import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from hyperelm._files import printable
 from hyperelm.experiments.definition import MAIN, Experiment, Row, Unit
 
 _EVERY = 10.0  # seconds between two lines
@@ -36,7 +37,7 @@ class Leader:
         if not self._wins:
             return ""
         name, wins = min(self._wins.items(), key=lambda item: (-item[1], item[0]))
-        return f"{name} leads ({wins / len(self._best):.0%} of wins)"
+        return f"{printable(name)} leads ({wins / len(self._best):.0%} of wins)"
 
 
 class _Watch:

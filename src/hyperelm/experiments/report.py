@@ -11,7 +11,7 @@ import io
 import json
 import shlex
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module, resources
 from pathlib import Path
@@ -21,7 +21,8 @@ import jinja2
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from hyperelm.experiments.definition import Experiment, Settings, as_toml, names
+from hyperelm._files import write_whole
+from hyperelm.experiments.definition import Experiment, Unit, as_toml, converted, names
 from hyperelm.experiments.store import Store, StoreError
 
 FILE = "report.html"
@@ -95,8 +96,7 @@ def write(directory: Path) -> Path:
     """Write the report of the results in a directory there."""
     with Store.open(directory) as store:
         experiment = _experiment(store)
-        module: Any = import_module(f"hyperelm.experiments.{store.name}_report")
-        page: Page = module.build(store, experiment.document)
+        page = _page(store, experiment)
         context = {
             "page": page,
             "paper": PAPER,
@@ -105,19 +105,34 @@ def write(directory: Path) -> Path:
             "sessions": store.sessions(),
             "command": _command(store, experiment),
         }
+    figures, path = directory / "figures", directory / FILE
+    if figures.is_symlink():
+        raise StoreError(f"The report could not be written to {directory}: {figures} is a symbolic link. Remove it.")
     try:
-        figures = directory / "figures"
         figures.mkdir(exist_ok=True)
         images = {p.name: _save(p, figures) for s in page.sections for p in s.pictures}
-        path = directory / FILE
-        path.write_text(_template().render(context, images=images), encoding="utf-8")
+        write_whole(path, _template().render(context, images=images).encode())
     except OSError as error:
         raise StoreError(f"The report could not be written to {directory}: {error.strerror or error}.") from None
     return path
 
 
+def _page(store: Store, experiment: Experiment) -> Page:
+    """What the module of the report makes of a store, whose content may be anybody's."""
+    module: Any = import_module(f"hyperelm.experiments.{store.name}_report")
+    try:
+        _check_complete(store, experiment.module.units(store.settings))
+        page: Page = module.build(store, experiment.document)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{store.directory} cannot be reported, as its settings and runs do not fit together "
+            f"({type(error).__name__}: {error})."
+        ) from error
+    return page
+
+
 def _experiment(store: Store) -> Experiment:
-    """The experiment of a store as its TOML file has it, if this version knows it and all runs are done."""
+    """The experiment of a store as its TOML file has it, if this version knows it and its settings."""
     if store.name not in names():
         raise StoreError(f"{store.directory} holds the experiment {store.name!r}, which this version does not know.")
     text = resources.files("hyperelm.experiments").joinpath(f"{store.name}.toml").read_text(encoding="utf-8")
@@ -128,13 +143,31 @@ def _experiment(store: Store) -> Experiment:
         raise StoreError(
             f"{store.directory} was made by another version: it lacks the settings {listed(sorted(missing))}."
         )
-    wanted, done = sum(unit.count for unit in experiment.module.units(store.settings)), len(store.rows(None))
-    if done < wanted:
-        raise StoreError(
-            f"{store.directory} holds {done:,} of {wanted:,} runs: the command that began them goes on from there, and "
-            "ends with the report."
-        )
+    for key, default in document["settings"].items():
+        try:
+            converted(store.settings[key], default)
+        except TypeError:
+            raise StoreError(f"{store.directory} cannot be reported: its setting {key} is of another kind.") from None
     return experiment
+
+
+def _check_complete(store: Store, units: Iterable[Unit]) -> None:
+    """Refuse settings that ask for other runs than the store holds, with work in proportion to what it holds."""
+    done = {
+        tuple(row[key] for key in ("part", "variant", "algebra", "n_hidden", "network")) for row in store.rows(None)
+    }
+    seen: set[str] = set()
+    for unit in units:
+        if unit.count < 1 or unit.key in seen:
+            raise StoreError(f"{store.directory} cannot be reported: its settings ask for no runs, or twice for some.")
+        seen.add(unit.key)
+        for network in unit.networks:
+            if (unit.part, unit.variant, unit.algebra, unit.n_hidden, network) not in done:
+                raise StoreError(
+                    f"{store.directory} holds {counted(len(done), 'run')} and lacks others, such as number {network} "
+                    f"of {unit.algebra} in the part {unit.part!r}: the command that began them goes on from there, "
+                    "and ends with the report."
+                )
 
 
 def _template() -> jinja2.Template:
@@ -145,15 +178,15 @@ def _template() -> jinja2.Template:
 
 def _save(picture: Picture, directory: Path) -> str:
     """Both files of a figure; the SVG again as an address for the page."""
+    svg, png = io.BytesIO(), io.BytesIO()
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=picture.size)
         picture.draw(figure)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-        figure.savefig(directory / f"{picture.name}.png", dpi=200)
-    svg = buffer.getvalue()
-    (directory / f"{picture.name}.svg").write_bytes(svg)
-    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+        figure.savefig(png, format="png", dpi=200)
+    write_whole(directory / f"{picture.name}.svg", svg.getvalue())
+    write_whole(directory / f"{picture.name}.png", png.getvalue())
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode("ascii")
 
 
 # ---------------------------------------------------------------------- how to repeat it
@@ -165,26 +198,13 @@ def _command(store: Store, experiment: Experiment) -> str:
     if quick and all(store.settings[key] == value for key, value in quick.items()):
         words, defaults = [*words, "--quick"], defaults | quick
     changed = {key: store.settings[key] for key in defaults if store.settings[key] != defaults[key]}
-    derived = _derived(experiment, defaults, changed)
+    derived = experiment.module.derived(defaults | {key: v for key, v in changed.items() if not _is_tables(v)})
     for key, value in changed.items():
         if key == "seed":
             words += ["--seed", str(value)]
         elif value != derived.get(key):
             words += ["--set", f"{key}={_toml(value, outermost=True)}"]
     return shlex.join(words)
-
-
-def _derived(experiment: Experiment, defaults: Settings, changed: Settings) -> Settings:
-    """The tables among the settings that follow from the others, such as the variants that a series has."""
-    tables = [key for key, value in changed.items() if _is_tables(value)]
-    if not tables:
-        return {}
-    settings = defaults | {key: value for key, value in changed.items() if key not in tables}
-    try:
-        experiment.module.prepare(settings)
-    except ValueError:
-        return {}  # of a file that is not here any more
-    return {key: settings[key] for key in tables}
 
 
 def _is_tables(value: object) -> bool:

@@ -3,7 +3,8 @@
 A candidate is an ELM with L hidden numbers in its algebra, Ŷ = tanh(XW + b)V + c, one least-squares problem; on linear
 data it is Ŷ = XV. Network n of every candidate has the same components of W and b, so that candidates differ by their
 tables alone and are compared pair by pair. Parts: `main`, the comparison; `scale`, the same with other weight scales;
-`reference`, beside each of them real networks with about as many parameters, or ordinary least squares.
+`reference`, beside each of them real networks with about as many parameters, or ordinary least squares; `baseline`, on
+the columns of a file, ridge regression and the mean of the targets.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from hyperelm.algebra import Algebra
 from hyperelm.elm.layout import Layout
 from hyperelm.elm.networks import Networks
 from hyperelm.experiments import search_tasks as tasks
-from hyperelm.experiments.autoencoder import VARIABLE
 from hyperelm.experiments.definition import MAIN, Result, Row, Settings, Unit, seed_of
+from hyperelm.experiments.ridge import RidgeNetworks
 from hyperelm.families import members
 
 Array = NDArray[np.float64]
@@ -25,6 +26,13 @@ Array = NDArray[np.float64]
 MEASURES = ("score",)
 COMPETE = ("network",)
 REAL = "real"
+BASELINE = "baseline"
+
+
+def derived(settings: Settings) -> Settings:
+    """None follow from others."""
+    del settings
+    return {}
 
 
 def prepare(settings: Settings) -> None:
@@ -44,8 +52,7 @@ def prepare(settings: Settings) -> None:
 
 
 def remark(settings: Settings) -> str:
-    sample = settings["task"] == "images" and settings["data"] == "sample"
-    return f"The patches are of two photographs; name CIFAR-10 with --data or {VARIABLE}." if sample else ""
+    return tasks.remark(settings)
 
 
 def units(settings: Settings) -> list[Unit]:
@@ -59,10 +66,15 @@ def units(settings: Settings) -> list[Unit]:
     if tasks.is_linear(settings):  # nothing is random but the data
         return main
     scales = [compared("scale", repr(scale), settings["few_networks"]) for scale in settings["scales"]]
-    return main + [unit for units in scales for unit in units]
+    simple = tasks.BASELINES if tasks.has_baselines(settings) else ()
+    baselines = [Unit(BASELINE, "", name, 0, 0, 1) for name in simple]
+    return main + [unit for units in scales for unit in units] + baselines
 
 
 def execute(unit: Unit, settings: Settings) -> Result:
+    if unit.part == BASELINE:
+        parameters, score = tasks.baseline(unit.algebra, settings)
+        return Result([{"network": 0, "parameters": parameters, "score": score}])
     real = unit.part == "reference"
     algebra = algebras.get(REAL) if real else members(settings["family"], settings["dim"])[unit.algebra]
     if tasks.is_linear(settings):
@@ -88,7 +100,8 @@ def _networks(algebra: Algebra, unit: Unit, settings: Settings, scale: float) ->
     neurons = unit.n_hidden if algebra.dim > 1 else _as_many(data, unit.n_hidden, settings)
     seeds = [seed_of(settings["seed"], REAL if algebra.dim == 1 else "", neurons, network) for network in unit.networks]
     weights = draw(data.X, (inputs.features + 1, neurons, algebra.dim), scale, seeds)
-    networks = Networks(algebra, weights).fit(_numbers(data.X, inputs), _numbers(data.Y, outputs))
+    kind = RidgeNetworks if settings["ridge"] == "loo" else Networks
+    networks = kind(algebra, weights).fit(_numbers(data.X, inputs), _numbers(data.Y, outputs))
     predictions = networks.predict(_numbers(data.X_test, inputs))
     parameters = weights[0].size + networks.output_weights_[0].size
     return [

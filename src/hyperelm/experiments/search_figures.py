@@ -52,6 +52,9 @@ def class_scores(results: Results, measure: str) -> Picture:
                 label=kind,
             )
         axes.axvline(results.reference, color="#000000", lw=0.8, ls=":", label="reference without an algebra")
+        for name, (_, score) in results.baselines.items():
+            if score:  # the mean of the targets is the zero of the scale
+                axes.axvline(score, color="#000000", lw=0.8, ls="--", label=name)
         names = [class_name(results, number) for number in ranking.order]
         axes.set_yticks(range(len(names)), names, fontsize=5.5 if small else 8)
         axes.invert_yaxis()

@@ -8,7 +8,7 @@ from typing import Any
 from hyperelm.experiments import search_figures as figures
 from hyperelm.experiments.comparison import Comparison
 from hyperelm.experiments.report import Page, Section, Table, counted, decimal, listed, percent
-from hyperelm.experiments.search_results import Results
+from hyperelm.experiments.search_results import Results, beside, warning
 from hyperelm.experiments.search_tasks import FEATURES, HELD_OUT, MEASURE, PATCHES, SAMPLES, SIDE
 from hyperelm.experiments.store import Store
 
@@ -28,6 +28,7 @@ def build(store: Store, document: dict[str, Any]) -> Page:
         summary=_summary(results),
         notice=_notice(results),
         sections=[
+            *([_baseline_section(results)] if results.baselines else []),
             _class_section(results),
             *([_returning_section(results)] if results.returning_correlation is not None else []),
             _table_section(results),
@@ -88,8 +89,14 @@ def _model(results: Results) -> str:
     return (
         f"Each table has {counted(n, 'random network')} of {results.settings['n_hidden']} hidden numbers and "
         f"{results.parameters:,} parameters. Network number n has the same random numbers in all tables, so that "
-        "differences between tables are seen pair by pair."
+        "differences between tables are seen pair by pair." + _ridge(results)
     )
+
+
+def _ridge(results: Results) -> str:
+    if results.settings["ridge"] == "none":
+        return ""
+    return " Each network takes the ridge with the least leave-one-out error of its training rows."
 
 
 def _first(results: Results) -> str:
@@ -121,6 +128,7 @@ def _notice(results: Results) -> str:
         f"{kind} with {results.reference_parameters:,} parameters has {_db(reference)}: "
         f"{better} of {len(results.tables.order)} tables are above it; the best, {results.label(best)}, has "
         f"{_db(results.tables.value(best))} with {results.parameters:,} parameters."
+        + (f" {warning(results)}" if results.better_baselines else "")
     )
 
 
@@ -134,6 +142,28 @@ def _places(ranking: Comparison, name: str) -> str:
 
 
 # ---------------------------------------------------------------------- rankings
+
+
+def _baseline_section(results: Results) -> Section:
+    best = results.tables.order[0]
+    compared = [
+        (f"the best table, {results.label(best)}", results.parameters, results.tables.value(best)),
+        *beside(results),
+    ]
+    rows = [[name, f"{count:,}", decimal(score, 2)] for name, count, score in sorted(compared, key=lambda row: -row[2])]
+    text = (
+        "On the same rows: real networks with about as many parameters as a table has, with a ridge that is chosen in "
+        "the same way; ridge regression on the columns, with a ridge chosen by leave-one-out errors of the training "
+        "rows; and the mean of the targets, which has 0 dB as all scores are relative to it. The best of "
+        f"{len(results.tables.order)} tables is chosen by the rows held out themselves, so its score is too high an "
+        "estimate; the others have had no such choice. Squared errors within 1\u00a0% count as equal."
+    )
+    header = ["model", "parameters", "mean in dB"]
+    return Section(
+        "What to compare it with",
+        [text, *([warning(results)] if results.better_baselines else [])],
+        tables=[Table("The best table beside what is simpler.", header, rows)],
+    )
 
 
 def _class_section(results: Results) -> Section:

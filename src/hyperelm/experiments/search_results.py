@@ -13,13 +13,15 @@ from scipy import stats
 from hyperelm.algebra import Algebra
 from hyperelm.experiments.comparison import Comparison, share_between
 from hyperelm.experiments.definition import Row
-from hyperelm.experiments.report import decibels
+from hyperelm.experiments.report import counted, decibels, listed
 from hyperelm.experiments.search_tasks import MEASURE, is_linear
 from hyperelm.experiments.statistics import by
 from hyperelm.experiments.store import Store
 from hyperelm.families import Copies, classes, known_names, members, returning_units
 
 Array = NDArray[np.float64]
+
+_TIE = float(10 * np.log10(1.01))  # dB; squared errors within 1 % count as equal
 
 
 class Results:
@@ -40,6 +42,10 @@ class Results:
         self.scales = {str(scale): self._of_classes(_scores(rows)) for (scale,), rows in runs.items()}
         self.parameters = int(store.rows()[0]["parameters"])
         self.reference_parameters = int(store.rows("reference")[0]["parameters"])
+        # What is simpler, with the number of parameters and the score; only on the columns of a file.
+        self.baselines = {
+            str(row["algebra"]): (int(row["parameters"]), float(row["score"])) for row in store.rows("baseline")
+        }
 
     @property
     def is_linear(self) -> bool:
@@ -103,6 +109,15 @@ class Results:
         found = stats.spearmanr([self.returning[n] for n in order], [self.by_class.value(n) for n in order])
         return float(found[0])
 
+    @property
+    def better_baselines(self) -> list[str]:
+        """The baselines than which no table is better."""
+        return [name for name, (_, score) in self.baselines.items() if not self.better_than(score)]
+
+    def better_than(self, score: float) -> int:
+        """How many tables have a squared error that is smaller by more than 1 %."""
+        return sum(self.tables.value(name) > score + _TIE for name in self.tables.order)
+
     def reference_at(self, scale: str) -> float:
         """The mean score of the real networks at another weight scale."""
         return self._references[scale]
@@ -136,8 +151,28 @@ def outcome(directory: Path) -> list[str]:
         structure = results.algebras[name].structure
         twins = next(len(group) - 1 for group in tables.same if name in group)
         held += f", the same model as {twins} other{'s' * (twins > 1)}" * (twins > 0)
-        score = decibels(tables.value(name)).replace("\u00a0", " ").replace("−", "-")
-        lines.append(f"{place}. {results.label(name)}, {structure}: {score}, {held}")
+        lines.append(f"{place}. {results.label(name)}, {structure}: {_plain(tables.value(name))}, {held}")
     if len(tables.contenders) == len(tables.order) > 1:
         lines.append("Chance alone may make this order: no algebra is told apart as better than another.")
-    return lines
+    if results.baselines:
+        lines.append(f"Beside these tables, which have {results.parameters:,} parameters, on the same rows:")
+        for name, count, score in beside(results):
+            better = f"{results.better_than(score)} of {len(tables.order)} tables are better by 1 % or more"
+            lines.append(f"- {name}, {counted(count, 'parameter')}: {_plain(score)}; {better}")
+    return [*lines, *([warning(results)] if results.better_baselines else [])]
+
+
+def beside(results: Results) -> list[tuple[str, int, float]]:
+    """What to compare the tables with, on the columns of a file: name, number of parameters and score of each."""
+    real = ("real networks", results.reference_parameters, results.reference)
+    return [real, *((name, *found) for name, found in results.baselines.items())]
+
+
+def warning(results: Results) -> str:
+    """That something simpler does as well as every table."""
+    return f"No table does better than {listed(results.better_baselines)}. Use what is simpler."
+
+
+def _plain(value: float) -> str:
+    """A score for any terminal."""
+    return decibels(value).replace("\u00a0", " ").replace("−", "-")

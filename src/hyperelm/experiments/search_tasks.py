@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import RidgeCV
 
 from hyperelm import algebras, linalg
 from hyperelm.datasets import sample_patches
@@ -43,6 +45,10 @@ FEATURES = 3  # and how many numbers each has
 HELD_OUT = 0.3  # of the rows of a file
 
 
+# What a table of numbers can be predicted with instead.
+BASELINES = ("ridge regression", "the mean of the targets")
+
+
 @dataclass(frozen=True)
 class Data:
     """Columns of a task: X (n, p) and Y (n, q) for training, X_test and the score of predictions (m, q) of Y_test."""
@@ -67,6 +73,9 @@ def prepare(settings: Settings) -> None:
     settings["packing"] = settings["packing"] or ("full" if task == "hidden" else "imaginary")
     if settings["packing"] not in ("full", "imaginary"):
         raise ValueError(f"--set packing must be 'full' or 'imaginary', got {settings['packing']!r}.")
+    settings["ridge"] = settings["ridge"] or ("loo" if task == "csv" else "none")
+    if settings["ridge"] not in (("none",) if is_linear(settings) else ("loo", "none")):
+        raise ValueError(f"--set ridge must be 'loo' or 'none', and 'none' for hidden, got {settings['ridge']!r}.")
     settings["digest"] = ""
     {"lorenz": _nothing, "images": _prepare_images, "hidden": _prepare_hidden, "csv": _prepare_csv}[task](settings)
 
@@ -79,6 +88,31 @@ def read(settings: Settings, network: int) -> Data:
     if task == "csv":
         return _csv(settings["data"], settings["digest"], settings["target"], settings["seed"])
     return _lorenz() if task == "lorenz" else _images(settings["data"])
+
+
+def has_baselines(settings: Settings) -> bool:
+    """Whether the rows are a table, which ridge regression and the mean of the targets predict, too."""
+    return bool(settings["task"] == "csv")
+
+
+def baseline(name: str, settings: Settings) -> tuple[int, float]:
+    """The number of parameters and the score of one of `BASELINES`."""
+    data = read(settings, 0)
+    model = RidgeCV(np.logspace(-6, 6, 25)) if name == BASELINES[0] else DummyRegressor()
+    made = model.fit(data.X, data.Y).predict(data.X_test).reshape(len(data.X_test), -1)
+    p, q = data.X.shape[1], data.Y.shape[1]
+    return q * (p + 1 if name == BASELINES[0] else 1), data.score(made)
+
+
+def remark(settings: Settings) -> str:
+    """What a user should know of the data."""
+    if settings["task"] == "images" and settings["data"] == "sample":
+        return f"The patches are of two photographs; name CIFAR-10 with --data or {VARIABLE}."
+    if settings["task"] != "csv":
+        return ""
+    return series.read_columns(
+        settings["data"], settings["digest"], "--data", tuple(settings["target"].split(","))
+    ).remark
 
 
 def is_linear(settings: Settings) -> bool:
@@ -194,10 +228,10 @@ def _hidden(settings: Settings, network: int) -> Data:
 def _prepare_csv(settings: Settings) -> None:
     if not settings["data"]:
         raise ValueError("--data must name a CSV file for the task 'csv'.")
-    settings["data"] = str(Path(settings["data"]).resolve())
+    settings["data"] = series.located(settings["data"], "--data")
     settings["digest"] = series.digest(settings["data"], "--data")
-    names, values = series.read_columns(settings["data"], settings["digest"], "--data")
     wanted = [name.strip() for name in settings["target"].split(",")]
+    names, values, _ = series.read_columns(settings["data"], settings["digest"], "--data", tuple(wanted))
     for name in wanted:
         series.place(name, names, settings["data"])
     if len({*wanted}) < len(wanted) or len(wanted) == len(names):
@@ -217,8 +251,9 @@ def _prepare_csv(settings: Settings) -> None:
 
 @lru_cache(maxsize=1)
 def _csv(path: str, digest: str, target: str, seed: int) -> Data:
-    names, values = series.read_columns(path, digest, "--data")
-    at = [names.index(name) for name in target.split(",")]
+    targets = tuple(target.split(","))
+    names, values, _ = series.read_columns(path, digest, "--data", targets)
+    at = [names.index(name) for name in targets]
     others = [n for n in range(len(names)) if n not in at]
     order = np.random.default_rng(seed).permutation(len(values))
     held_out = round(HELD_OUT * len(values))

@@ -44,12 +44,6 @@ def interval(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=0))
 
 
-def can_tell_apart(draws: NDArray[np.float64], a: int, b: int) -> bool:
-    """Whether the difference of two models' shares has the same sign throughout its 95 % interval."""
-    low, high = interval(draws[:, a] - draws[:, b])
-    return bool(low > 0 or high < 0)
-
-
 def by(rows: Sequence[Row], *keys: str) -> dict[tuple[object, ...], list[Row]]:
     """Rows grouped by the values of some fields, in the order of their first appearance."""
     groups: dict[tuple[object, ...], list[Row]] = defaultdict(list)

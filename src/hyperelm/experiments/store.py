@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import platform
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,6 +20,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -98,7 +101,7 @@ class Store:
         path = directory / FILE
         if not path.is_file():
             raise StoreError(f"DIR must be a directory with results, but {path} does not exist.")
-        with _connection(path) as connection:
+        with _readable(path) as file, _connection(path, file) as connection:
             yield cls(directory, connection)
 
     @classmethod
@@ -117,7 +120,10 @@ class Store:
             ) from None
         if fresh and strange:
             raise StoreError(f"--out must be empty or hold results, but {directory} holds other files. Choose another.")
-        with _lock(directory), _connection(path) as connection:
+        for link in (path, directory / LOCK):
+            if link.is_symlink():
+                raise StoreError(f"--out must hold its own files, but {link} is a symbolic link. Choose another.")
+        with _lock(directory), _connection(path, path) as connection:
             if not connection.execute("select 1 from sqlite_master").fetchone():
                 _create(connection, experiment)
             store = cls(directory, connection)
@@ -236,9 +242,22 @@ def _checksum(values: Sequence[Any]) -> int:
 
 
 @contextmanager
-def _connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a sound file of results."""
-    connection = _connect(path)
+def _readable(path: Path) -> Iterator[Path]:
+    """A file that SQLite can read: a copy where it cannot write beside the file, which it does to read, too."""
+    if os.access(path.parent, os.W_OK):
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        for file in (path, path.with_name(f"{path.name}-wal")):  # the latter of a process that was killed
+            if file.exists():
+                shutil.copyfile(file, Path(folder, file.name))
+        yield Path(folder, path.name)
+
+
+@contextmanager
+def _connection(path: Path, file: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a sound file of results, called `path` in messages."""
+    connection = _connect(file)
     connection.text_factory = lambda text: text.decode(errors="replace")  # what has changed, checksums tell
     try:
         # Nothing that a schema could make SQLite do on its own: views, triggers, checks, generated columns.
