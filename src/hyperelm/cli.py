@@ -173,6 +173,14 @@ def fit_model(
     algebra: Annotated[
         list[str] | None, typer.Option(help="An algebra to choose from; may be given again. By default 'auto'.")
     ] = None,
+    parameters: Annotated[
+        str | None,
+        typer.Option(
+            help="The numbers of parameters that networks of all algebras are compared at, with commas. By default "
+            "those of 16 to 128 quaternion neurons.",
+            metavar="N,N",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of all random weights.", min=0)] = 0,
 ) -> None:
     """Choose a network for a table and save it. Says what was chosen and why, and whether something simpler does."""
@@ -182,7 +190,8 @@ def fit_model(
         tables.check_save(save)
         task = tables.Task.read(str(data), target, inputs, series)
         choices = "auto" if algebra in (None, ["auto"]) else [algebras.get(name) for name in algebra or ()]
-        result = tables.fit(task, choices, seed=seed, verbose=sys.stderr.isatty())
+        sizes = None if parameters is None else tables.counts(parameters, "--parameters")
+        result = tables.fit(task, choices, parameters=sizes, seed=seed, verbose=sys.stderr.isatty())
         io.save(result.model, save)
         typer.echo(f"{tables.explain(result, task)}\n\nSaved in {save}. Use it with: hyperelm predict {save} DATA")
         if result.better:

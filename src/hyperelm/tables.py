@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from hyperelm.datasets import sliding_windows
 from hyperelm.elm import ELMRegressorCV
 from hyperelm.elm.cv import fit_chosen
+from hyperelm.elm.grid import NEURONS, Shape
 from hyperelm.elm.table import TableRegressor
 from hyperelm.experiments import series
 from hyperelm.io import load
@@ -106,14 +107,20 @@ class Result:
         return [name for name, error in self.errors.items() if error < self.errors["this model"]]
 
 
-def fit(task: Task, algebra: Any = "auto", *, seed: int = 0, verbose: int = 0) -> Result:
-    """Choose a model for `task` and compare it with the baselines."""
+def fit(
+    task: Task, algebra: Any = "auto", *, parameters: Sequence[int] | None = None, seed: int = 0, verbose: int = 0
+) -> Result:
+    """Choose a model for `task` and compare it with the baselines.
+
+    Networks over all algebras have nearly the same numbers of `parameters`.
+    """
     test = task.held_out()
     rows = np.flatnonzero(~test)
     few = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SEARCH_ROWS)).astype(int)]
     # Three columns (a position, a colour) leave the real part of a number with four components empty.
     packing = "imaginary" if len(task.targets) == 3 and len(task.columns) % 3 == 0 else "full"
-    search = ELMRegressorCV(algebra, packing=packing, random_state=seed, verbose=verbose)
+    sizes = list(parameters or _sizes(task, packing, len(few)))
+    search = ELMRegressorCV(algebra, n_parameters=sizes, packing=packing, random_state=seed, verbose=verbose)
     search.fit(StandardScaler().fit_transform(task.X[few]), StandardScaler().fit_transform(task.y[few]))
 
     def chosen(at: NDArray[np.intp]) -> TableRegressor:
@@ -137,6 +144,17 @@ def fit(task: Task, algebra: Any = "auto", *, seed: int = 0, verbose: int = 0) -
     return Result(chosen(np.arange(len(task.y))), search, errors, int(test.sum()), len(few))
 
 
+def _sizes(task: Task, packing: str, rows: int) -> list[int]:
+    """The numbers of parameters of networks with 16 to 128 numbers of four components, but not more numbers than rows.
+
+    As many real neurons take their place as have these parameters.
+    """
+    of_four = 3 if packing == "imaginary" else 4
+    inputs, outputs = (-(-len(columns) // of_four) for columns in (task.X[0], task.targets))
+    shape = Shape(4, inputs, outputs, bias=True, direct_link=False)
+    return [shape.parameters(neurons) for neurons in NEURONS if neurons <= rows] or [shape.parameters(1)]
+
+
 def explain(result: Result, task: Task) -> str:
     """What was chosen and why, and how it compares, for people."""
     search, results = result.search, result.search.cv_results_
@@ -151,8 +169,8 @@ def explain(result: Result, task: Task) -> str:
         + (f" in windows of {task.window}" if task.window else "")
         + f", {len(task.targets)} target{'s' if len(task.targets) > 1 else ''}.",
         "",
-        f"Best of each algebra, by the error of {result.searched:,} rows, each left out once (1 is the spread of the"
-        " targets):",
+        "Best of each algebra at nearly equal numbers of parameters, by the error of "
+        f"{result.searched:,} rows, each left out once (1 is the spread of the targets):",
         f"  {'algebra':16}{'neurons':>8}{'weight scale':>14}{'ridge':>10}{'parameters':>12}{'error':>10}",
     ]
     for name, n in sorted(best_of.items(), key=lambda item: float(scores[item[1]])):
@@ -168,11 +186,22 @@ def explain(result: Result, task: Task) -> str:
         f"Chosen: {search.best_algebra_.name}, {search.best_n_hidden_} neurons, weight scale"
         f" {search.best_weight_scale_}, ridge {search.best_ridge_:.2g}, error {scores[chosen]:.3g}: {why} of"
         f" {len(scores)} candidates.",
+        *_on_size(search),
         "",
         f"Error on {result.held_out:,} rows held out" + (", the last of the series:" if task.window else ":"),
         *(f"  {name:18}{value:10.3g}" for name, value in result.errors.items()),
     ]
     return "\n".join(lines)
+
+
+def _on_size(search: ELMRegressorCV) -> list[str]:
+    """A remark where a search has found its best at the end of what it tried."""
+    results, best = search.cv_results_, search.best_index_
+    same = results["param_algebra"] == results["param_algebra"][best]
+    largest = results["n_parameters"][same].max()
+    if results["n_parameters"][best] < largest:
+        return []
+    return [f"These are the largest networks that were tried; larger ones may do better: --parameters {2 * largest}."]
 
 
 def predict(model: TableRegressor, path: str) -> tuple[list[str], list[list[float]]]:
@@ -233,6 +262,14 @@ def check_out(path: Path, option: str) -> None:
         raise ValueError(f"{option} must name a new file, got {str(path)!r}, which exists.")
     if not path.parent.is_dir():
         raise ValueError(f"{option} must name a file in a folder that exists, got {str(path)!r}.")
+
+
+def counts(text: str, option: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and 0 < len(part) < 10 and int(part) > 0 for part in parts):
+        raise ValueError(f"{option} must be whole numbers above 0 with commas between them, got {text!r}.")
+    return [int(part) for part in parts]
 
 
 def _names(text: str, option: str) -> list[str]:
