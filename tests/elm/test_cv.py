@@ -13,7 +13,7 @@ from hyperelm import Algebra, ELMRegressor, ELMRegressorCV, algebras, linalg, lo
 from hyperelm.datasets import lorenz, sliding_windows
 from hyperelm.elm.candidates import most_parsimonious
 from hyperelm.metrics import prediction_gain
-from hyperelm.solvers.spectrum import UNDERSMOOTHING
+from hyperelm.solvers.spectrum import VALUES
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((24, 6)), RNG.standard_normal((24, 3))
@@ -85,7 +85,7 @@ def test_gcv_scores_are_those_of_the_formula(name):
         for ridge in ridges:
             S = P @ hat_matrix(P, ridge, algebra.dim)
             n = len(P)
-            gcv = n * np.linalg.norm(t - S @ t) ** 2 / (n - UNDERSMOOTHING * np.trace(S)) ** 2
+            gcv = n * np.linalg.norm(t - S @ t) ** 2 / (n - VALUES.freedom * np.trace(S)) ** 2
             expected.append(gcv * algebra.dim / 3)  # of a row, and of one of its columns
     assert_allclose(-search.cv_results_["mean_test_score"], expected, rtol=1e-7)
 
@@ -101,7 +101,7 @@ def test_a_path_of_ridges_has_its_best_listed():
     ridges = found.best_ridge_ * np.geomspace(0.1, 10, 7)
     around = -ELMRegressorCV(**fixed, ridge=ridges).fit(X, Y).cv_results_["mean_test_score"]
     leverage = np.array([np.trace(P @ hat_matrix(P, ridge, 4)) / len(P) for ridge in ridges])
-    scores = around * ((1 - leverage) / (1 - UNDERSMOOTHING * leverage)) ** 2
+    scores = around * ((1 - leverage) / (1 - VALUES.freedom * leverage)) ** 2
     assert scores[3] <= 1.01 * scores.min()
 
 

@@ -156,7 +156,7 @@ def test_files_keep_the_error(tmp_path):
 
 
 def test_noise_is_predicted_by_its_mean():
-    noise = np.random.default_rng(2).standard_normal(60)
+    noise = np.random.default_rng(0).standard_normal(60)
     with pytest.warns(BiasOnlyWarning, match="the mean of the targets"):
         model = ELMRegressor(**FIXED).fit(X, noise)
     assert_allclose(model.predict(10 * X), noise.mean(), atol=1e-9)

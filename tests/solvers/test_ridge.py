@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hyperelm import algebras, linalg
 from hyperelm.solvers import QR, Gram, ridge
 from hyperelm.solvers.ridge import RowSample, best_by_loo, combinations, drawn, mixed, sample_size
-from hyperelm.solvers.spectrum import EXTRAPOLATION, UNDERSMOOTHING, Spectrum, is_permitted
+from hyperelm.solvers.spectrum import VALUES, Spectrum, is_permitted
 
 kinds = pytest.mark.parametrize("kind", [Gram, QR])
 
@@ -63,7 +63,7 @@ def test_the_choice_is_the_best_of_refits(name, kind):
     places = np.arange(2 * algebra.dim)[:: max(1, algebra.dim // 2)]  # some components count
     ridges = Spectrum(accumulated(kind, algebra, H, T), [3]).path(5)[-60:]
     errors, leverages = by_refits(algebra, H, T, ridges, places)
-    scores = errors * ((1 - leverages) / (1 - UNDERSMOOTHING * leverages)) ** 2
+    scores = errors * ((1 - leverages) / (1 - VALUES.freedom * leverages)) ** 2
     best = int(np.argmin(scores))
     found = chosen(kind, algebra, H, T, places=places)
     assert found.ridge == pytest.approx(ridges[best], rel=1e-9)
@@ -169,9 +169,9 @@ def test_the_floor_of_extrapolation(scores):
     assert permitted[-1]
     for n in np.flatnonzero(permitted[:-1]):
         unexplained = min(scores[n + 1 :].min(), scores[-1]) / scores[-1]
-        assert max(shares[n], np.finfo(float).eps) >= 0.999 * EXTRAPOLATION * unexplained
+        assert max(shares[n], np.finfo(float).eps) >= 0.999 * VALUES.extrapolation * unexplained
     noisy = is_permitted(shares, np.ones(len(shares)))
-    np.testing.assert_array_equal(noisy, shares >= 0.999 * EXTRAPOLATION)
+    np.testing.assert_array_equal(noisy, shares >= 0.999 * VALUES.extrapolation)
 
 
 @settings(max_examples=30, deadline=None)

@@ -7,7 +7,7 @@ import pytest
 
 from hyperelm import algebras, linalg
 from hyperelm.solvers import QR, AllRows, Gram, solve, svd
-from hyperelm.solvers.spectrum import UNDERSMOOTHING, Spectrum, is_permitted
+from hyperelm.solvers.spectrum import VALUES, Spectrum, is_permitted
 
 METHODS = ["gram", "qr", "svd"]
 methods = pytest.mark.parametrize("method", METHODS)
@@ -168,7 +168,7 @@ def gcv_scores(P, t, ridges, rows, penalty):
     outside = np.linalg.norm(t - U @ z) ** 2 if len(P) > len(sigma) + basis.shape[1] else 0.0
     shrink = ridges[:, None] / (sigma**2 + ridges[:, None])
     rss = outside + shrink**2 @ np.sum(z**2, axis=1)
-    left = rows - UNDERSMOOTHING * (basis.shape[1] + len(sigma) - shrink.sum(axis=1))
+    left = rows - VALUES.freedom * (basis.shape[1] + len(sigma) - shrink.sum(axis=1))
     return np.where(left > 0, rows * rss / left**2, np.inf)
 
 
@@ -206,7 +206,7 @@ def test_gcv_against_the_hat_matrix(monkeypatch, algebra, method, free, weighted
     D = np.diag(penalised(algebra, 6, free).astype(float))
     S = P @ np.linalg.solve(P.T @ P + solution.ridge * D, P.T)
     n = algebra.dim * (15 if weight is None else weight.sum())
-    score = n * np.linalg.norm(t - S @ t) ** 2 / (n - UNDERSMOOTHING * np.trace(S)) ** 2
+    score = n * np.linalg.norm(t - S @ t) ** 2 / (n - VALUES.freedom * np.trace(S)) ** 2
     assert scores[np.flatnonzero(ridges == solution.ridge)[0]] == pytest.approx(score, rel=1e-6)
 
 
@@ -340,7 +340,7 @@ def test_gcv_scores_of_few_rows_keep_their_digits(method):
     state.update(H, T)
     for ridge in (1e-6, 1e-3, 1.0, 1e3):
         shrink = ridge / (sigma**2 + ridge)
-        left = len(P) - UNDERSMOOTHING * np.sum(1 - shrink)
+        left = len(P) - VALUES.freedom * np.sum(1 - shrink)
         expected = len(P) * np.sum(shrink**2 * energies) / left**2 if left > 0 else np.inf
         if method != "gram" or ridge > 0.1:  # which does not see smaller ones
             assert Spectrum(state).gcv(np.array([ridge]))[0] == pytest.approx(expected, rel=1e-8)

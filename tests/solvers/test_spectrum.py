@@ -8,7 +8,7 @@ import pytest
 from hyperelm import Algebra, linalg
 from hyperelm.solvers import QR, Gram, solve
 from hyperelm.solvers.loo import left_out_residuals
-from hyperelm.solvers.spectrum import UNDERSMOOTHING, Spectrum
+from hyperelm.solvers.spectrum import VALUES, Spectrum
 
 kinds = pytest.mark.parametrize("kind", [Gram, QR])
 RIDGES = np.array([0.0, 0.01, 0.5, 20.0])
@@ -41,7 +41,7 @@ def test_gcv_of_every_ridge(algebra, kind, free):
     scores = Spectrum(accumulated(kind, algebra, H, T, weight), free).gcv(RIDGES)
     for ridge, score in zip(RIDGES, scores):
         S = hat_matrix(P, ridge, free, algebra.dim)
-        expected = n * np.linalg.norm(t - S @ t) ** 2 / (n - UNDERSMOOTHING * np.trace(S)) ** 2
+        expected = n * np.linalg.norm(t - S @ t) ** 2 / (n - VALUES.freedom * np.trace(S)) ** 2
         assert score == pytest.approx(expected, rel=1e-8)
 
 
@@ -58,7 +58,7 @@ def test_gcv_where_the_bias_does_not_have_full_rank(kind):
     D = np.sqrt(ridge) * np.eye(12)
     D[10:] = 0
     S = P @ np.linalg.pinv(np.vstack([P, D]))[:, :24]
-    expected = 24 * np.linalg.norm(t - S @ t) ** 2 / (24 - UNDERSMOOTHING * np.trace(S)) ** 2
+    expected = 24 * np.linalg.norm(t - S @ t) ** 2 / (24 - VALUES.freedom * np.trace(S)) ** 2
     assert Spectrum(accumulated(kind, algebra, H, T), [5]).gcv(np.array([ridge]))[0] == pytest.approx(expected)
 
 

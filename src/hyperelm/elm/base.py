@@ -41,6 +41,7 @@ from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.choice import KINDS, METHODS, answer
 from hyperelm.solvers.ridge import Choice, best_by_loo, combinations, sample_size
 from hyperelm.solvers.solve import check_ridge
+from hyperelm.solvers.spectrum import LABELS, VALUES, Caution
 from hyperelm.solvers.team import Team
 
 # Pre-activations of this root mean square: in the bend of tanh, where a layer is neither linear nor saturated.
@@ -237,7 +238,8 @@ class BaseELM(RowChecks, Prediction, BaseEstimator):
             kinds = (QR,)  # there is no way back to normal equations
         for kind in kinds:
             training = self._training(kind, encoder, fixed, _resumed_as(kind, before))
-            solve = self._leave_one_out if ridge == "loo" else partial(_fold_and_solve, ridge=ridge)
+            caution = LABELS if self._judged_by_labels() else VALUES
+            solve = self._leave_one_out if ridge == "loo" else partial(_fold_and_solve, ridge=ridge, caution=caution)
             summary, solution, choice = solve(source, training, free=self._free(), final=kind is kinds[-1])
             if solution is not None:
                 break
@@ -267,13 +269,15 @@ class BaseELM(RowChecks, Prediction, BaseEstimator):
             return summary, None, None
         # Of all rows at once no row can be left out: their QR decomposition has the same errors.
         left_out = source.fold(replace(training, kind=QR), _checked).state if self.solver == "svd" else state
-        mix, places = combinations(state.targets), self._output.places
+        labels = self._judged_by_labels()
+        mix, places = combinations(state.targets, labels=labels), self._output.places
         if mix is not None:
             left_out = left_out.combined(mix)
             places = self._output.components_of(mix.shape[1])
         sample = source.fold(Sampling(training, min(1.0, sample_size(state) / state.rows), mix), itself)
-        choice = best_by_loo(left_out, sample, free=free, places=places, columns=self._output.columns)
-        seen = state.shows(choice.error * self._output.columns * state.weight)
+        columns = self._output.columns
+        choice = best_by_loo(left_out, sample, free=free, places=places, columns=columns, labels=labels)
+        seen = state.shows(choice.error * columns * state.weight)
         solution = answer(state, choice.ridge, free=free, final=final) if final or seen else None
         return summary, solution and replace(solution, is_bias_only=choice.is_bias_only), choice
 
@@ -298,6 +302,10 @@ class BaseELM(RowChecks, Prediction, BaseEstimator):
     def _scales_of(self, summary: Summary) -> Scales | None:
         """Where the columns of the rows lie that the first fit saw."""
         return summary.scales
+
+    def _judged_by_labels(self) -> bool:
+        """Whether labels, not values, are what the outputs are for."""
+        return False
 
     def _output_layout(self, rows: Rows) -> Layout:
         return Layout.of(rows.T, self.algebra_, self.packing)
@@ -362,14 +370,16 @@ def _checked(summary: Summary) -> Summary:
 
 
 def _fold_and_solve(
-    source: Source, training: Training, free: list[int], final: bool, ridge: float | str
+    source: Source, training: Training, free: list[int], final: bool, ridge: float | str, caution: Caution
 ) -> tuple[Summary, Solution | None, None]:
     """The summary of all rows, and the solution where that summary lies."""
-    return *source.fold(training, partial(_solved, ridge=ridge, free=free, final=final)), None
+    return *source.fold(training, partial(_solved, ridge=ridge, free=free, final=final, caution=caution)), None
 
 
-def _solved(summary: Summary, ridge: float | str, free: Sequence[int], final: bool) -> tuple[Summary, Solution | None]:
-    return _checked(summary), answer(summary.state, ridge, free=free, final=final)
+def _solved(
+    summary: Summary, ridge: float | str, free: Sequence[int], final: bool, caution: Caution
+) -> tuple[Summary, Solution | None]:
+    return _checked(summary), answer(summary.state, ridge, free=free, final=final, caution=caution)
 
 
 def _resumed_as(kind: type[Accumulator], before: Accumulator | None) -> Accumulator | None:

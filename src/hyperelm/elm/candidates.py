@@ -24,13 +24,13 @@ _TIE = 0.01
 class Curve(NamedTuple):
     """The mean squared error of every ridge, and the smallest ridge and error that are more than rounding.
 
-    `cautious` is what the ridges of a path are compared by, and `unit` the squared singular value that they are
+    `compared` is what the ridges of a path are compared by, and `unit` the squared singular value that they are
     multiples of.
     """
 
     ridges: NDArray[np.float64]
     errors: NDArray[np.float64]
-    cautious: NDArray[np.float64]
+    compared: NDArray[np.float64]
     unit: float
     floor: float
     least: float
@@ -45,7 +45,7 @@ class Curve(NamedTuple):
         """Whether the smallest ridge of a path is permitted, and better than those a decade above it."""
         above = self.errors[self.ridges > 9 * self.ridges[0]]
         falls = self.errors[0] * (1 + _TIE) < above.min(initial=np.inf)
-        return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.cautious)[0])
+        return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.compared)[0])
 
 
 def mean_square(rows: Block) -> float:
@@ -78,7 +78,7 @@ def candidates_of(
         yield from (common | {"ridge": float(ridge), "errors": e} for ridge, e in zip(grid.ridges, errors.T))
         return
     unit = max(curves[0].unit, np.finfo(np.float64).tiny)
-    best = best_permitted(ridges[0] / unit, np.mean([curve.cautious for curve in curves], axis=0), rounding)
+    best = best_permitted(ridges[0] / unit, np.mean([curve.compared for curve in curves], axis=0), rounding=rounding)
     # The ridges of a path follow the size of a layer, so their mean is the geometric one.
     with np.errstate(divide="ignore"):
         yield common | {"ridge": float(np.exp(np.log(ridges[:, best]).mean())), "errors": errors[:, best]}

@@ -284,6 +284,9 @@ class ELMClassifier(ClassifierMixin, BaseELM):
     def _is_balanced(self) -> bool:
         return isinstance(self.class_weight, str) and self.class_weight == "balanced"
 
+    def _judged_by_labels(self) -> bool:
+        return True
+
     def _output_layout(self, rows: Rows) -> Layout:
         return self._layout()
 

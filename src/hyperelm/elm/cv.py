@@ -281,7 +281,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         least = float(np.finfo(state.dtype).eps ** 0.6) * state.square / max(state.weight, 1) / columns
         units = [s.largest**2 for s in spectra]
         return [
-            Curve(ridges, of_path.errors / columns, of_path.cautious / columns, unit, floor, least)
+            Curve(ridges, of_path.errors / columns, of_path.compared / columns, unit, floor, least)
             for ridges, of_path, unit, floor in zip(paths, scores, units, floors)
         ]
 

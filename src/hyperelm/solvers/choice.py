@@ -27,6 +27,7 @@ from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
 from hyperelm.solvers.ridge import RowSample, best_by_loo, combinations, drawn, mixed, row_lengths, sample_size
 from hyperelm.solvers.solve import Solution, check_ridge, solve
+from hyperelm.solvers.spectrum import VALUES, Caution
 from hyperelm.solvers.sums import chunk_rows, row_blocks, total_square
 from hyperelm.solvers.svd import AllRows
 from hyperelm.solvers.team import Team, team
@@ -85,12 +86,18 @@ def trusted(solution: Solution, dtype: np.dtype[Any]) -> bool:
 
 
 def answer(
-    state: Accumulator, ridge: float | str, *, free: Sequence[int] = (), rtol: float | None = None, final: bool
+    state: Accumulator,
+    ridge: float | str,
+    *,
+    free: Sequence[int] = (),
+    rtol: float | None = None,
+    caution: Caution = VALUES,
+    final: bool,
 ) -> Solution | None:
     """What `state` says; None where that cannot be trusted and is not the `final` word."""
     if not (final or state.is_safe):
         return None
-    solution = solve(state, ridge, free=free, rtol=rtol)
+    solution = solve(state, ridge, free=free, rtol=rtol, caution=caution)
     if final and not solution.seen:
         warnings.warn(
             f"Generalised cross-validation by {state.method!r} sees no residual: it is below the rounding of the "

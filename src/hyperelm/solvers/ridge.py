@@ -8,7 +8,12 @@ leverage of a row, the choice is
 on the path of `spectrum`, whose last ridge leaves nothing but the mean of the targets. The factor is the one by which γ
 raises the score of generalised cross-validation: E is the mean of few and correlated errors, and the smallest of many
 such means tends to be that of a ridge that is too small. On hundreds of real tables γ = 1.4 halves the number of those
-on which the network is worse than ridge regression. Three things keep the choice cheap.
+on which the network is worse than ridge regression.
+
+Where labels follow from the largest of the outputs y, the labels judge: the ridge has the smallest log loss of
+probabilities in proportion to exp(4y), y being the outputs for rows that are left out.
+
+Three things keep the choice cheap.
 
 - Rows: errors are exact, but where there are many rows only some of them are left out (`drawn`): those farthest from
   the origin, which a wrong ridge harms most, and a share of all others, which then stand for the rest.
@@ -36,7 +41,7 @@ from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.loo import ByBias, ByCholesky, BySpectrum, Way, residuals_by
 from hyperelm.solvers.problem import NormalEquations, Reduced
 from hyperelm.solvers.solve import normal_equations
-from hyperelm.solvers.spectrum import EXTRAPOLATION, UNDERSMOOTHING, Spectrum, best_permitted, is_permitted, project_out
+from hyperelm.solvers.spectrum import LABELS, VALUES, Caution, Spectrum, best_permitted, is_permitted, project_out
 from hyperelm.solvers.sums import row_blocks
 from hyperelm.solvers.team import one_blas
 
@@ -46,6 +51,7 @@ _FEWEST = 256  # ... so many rows
 _FARTHEST = 0.25  # the share of these that are the farthest rows
 _COMBINATIONS = 32  # of the targets
 _SCRATCH = 2**19  # numbers in the errors of some rows for all ridges
+_STEEPNESS = 4.0  # of probabilities, as functions of the outputs
 _HIGHEST = 2.0  # log₁₀ of the largest ridge, in units of σ₁², that is not infinite
 _DECOMPOSED = 400  # unknowns of a block up to which its singular vectors are found
 
@@ -81,16 +87,16 @@ class Scores(NamedTuple):
     """Mean squared leave-one-out errors of some ridges, and what they are compared by."""
 
     errors: NDArray[np.float64]
-    cautious: NDArray[np.float64]
+    compared: NDArray[np.float64]
 
     @classmethod
     def of(cls, errors: NDArray[np.float64], leverage: NDArray[np.float64]) -> Scores:
         """From the errors and the mean leverage τ of a row; infinite where there is no error, or no row to spare."""
-        left = 1 - UNDERSMOOTHING * leverage
-        errors, cautious = np.where(np.isnan(errors), np.inf, errors), np.full(len(errors), np.inf)
+        left = 1 - VALUES.freedom * leverage
+        errors, compared = np.where(np.isnan(errors), np.inf, errors), np.full(len(errors), np.inf)
         spare = np.isfinite(errors) & (left > 0)
-        cautious[spare] = errors[spare] * ((1 - leverage[spare]) / left[spare]) ** 2
-        return cls(errors, cautious)
+        compared[spare] = errors[spare] * ((1 - leverage[spare]) / left[spare]) ** 2
+        return cls(errors, compared)
 
 
 def sample_size(state: Accumulator) -> int:
@@ -126,9 +132,9 @@ def row_lengths(X: Any) -> NDArray[np.float64]:
     return np.asarray(to_numpy(xp.sum((x / unit) ** 2, axis=1)), np.float64) ** 0.5
 
 
-def combinations(targets: int) -> NDArray[np.float64] | None:
-    """C, (N, R), with E[CCᵀ] = 1; None where all targets are taken."""
-    if targets <= _COMBINATIONS:
+def combinations(targets: int, *, labels: bool = False) -> NDArray[np.float64] | None:
+    """C, (N, R), with E[CCᵀ] = 1; None where all targets are taken, as those of labels are."""
+    if labels or targets <= _COMBINATIONS:
         return None
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(targets, _COMBINATIONS))
     return signs / np.sqrt(_COMBINATIONS)
@@ -140,14 +146,20 @@ def mixed(T: FloatArray, C: NDArray[np.float64]) -> FloatArray:
 
 
 def best_by_loo(
-    state: Accumulator, sample: RowSample, *, free: Sequence[int], places: NDArray[np.intp], columns: int
+    state: Accumulator,
+    sample: RowSample,
+    *,
+    free: Sequence[int],
+    places: NDArray[np.intp],
+    columns: int,
+    labels: bool = False,
 ) -> Choice:
     """The ridge with the smallest leave-one-out error on a sample of the rows that `state` has seen.
 
     `free` names rows of X that no ridge penalises. Of the N d components of an error those in `places` count, and the
-    mean is that of so many `columns`.
+    mean is that of so many `columns`. `labels` says that targets are indicators.
     """
-    mean = _Mean(sample, places, columns)
+    mean = _Mean(sample, places, columns, labels)
     problems = state.problems()
     with one_blas():
         normal = normal_equations(problems)
@@ -163,23 +175,34 @@ class _Mean:
     sample: RowSample
     places: NDArray[np.intp]
     columns: int
+    labels: bool
+
+    @property
+    def caution(self) -> Caution:
+        return LABELS if self.labels else VALUES
 
     def scores(self, way: Way) -> Scores:
         """Of every ridge; infinite where a row has no such error."""
         sample, ridges = self.sample, len(way.ridges)
-        total, leverage = np.zeros(ridges), np.zeros(ridges)
+        total, leverage, log_loss = np.zeros(ridges), np.zeros(ridges), np.zeros(ridges)
         size = max(16, _SCRATCH // max(1, ridges * sample.T[0].size))
         for rows in row_blocks(len(sample.H), size):
             e, of_rows = residuals_by(way, sample.H[rows], sample.T[rows], sample.weight[rows])
             leverage += sample.times[rows] @ of_rows
             e = e.reshape(len(e), ridges, -1)[:, :, self.places].astype(np.float64, copy=False)
             total += np.einsum("m,mrc,mrc->r", sample.times[rows], e, e)
+            if self.labels:
+                indicators = sample.T[rows].reshape(len(e), 1, -1)[:, :, self.places]
+                log_loss += sample.times[rows] @ _log_loss(e + indicators, indicators)
         count = sample.times.sum()
-        return Scores.of(total / (self.columns * count), leverage / count)
+        scores = Scores.of(total / (self.columns * count), leverage / count)
+        if not self.labels:
+            return scores
+        return Scores(scores.errors, np.where(np.isfinite(scores.errors), log_loss / count, np.inf))
 
     @property
     def rounding(self) -> float:
-        """Differences of errors that say nothing: 1e3 eps of the spread of the targets, and a few of their size."""
+        """Differences of scores that say nothing: 1e3 eps of the spread of the targets, and a few of their size."""
         T, eps = self.sample.T.astype(np.float64, copy=False), float(np.finfo(self.sample.T.dtype).eps)
         return float((1e3 * eps * T.std(axis=0).max(initial=0)) ** 2 + (4 * eps * np.abs(T).max(initial=0)) ** 2)
 
@@ -190,7 +213,7 @@ def _on_path(spectrum: Spectrum, mean: _Mean) -> Choice:
         return Choice(1.0, float(mean.scores(ByBias(spectrum.state, spectrum.reduced)).errors[0]), False)
     ridges = spectrum.path(_PER_DECADE)
     scores = mean.scores(BySpectrum(spectrum, ridges))
-    best = best_permitted(spectrum.shares(ridges), scores.cautious, mean.rounding)
+    best = best_permitted(spectrum.shares(ridges), scores.compared, mean.caution, mean.rounding)
     error = float(scores.errors[best])
     return Choice(float(ridges[best]), error, best == len(ridges) - 1 and mean.rounding < error < np.inf)
 
@@ -209,27 +232,33 @@ def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> C
             way = ByCholesky(state, reduced, factors, ridge, largest)
             nothing = Scores(np.full(1, np.inf), np.full(1, np.inf))
             known[u] = mean.scores(way) if len(factors) == len(problems) else nothing
-        return float(known[u].cautious[0])
+        return float(known[u].compared[0])
 
     def is_open(u: float) -> bool:
         """Whether rounding and extrapolation permit this ridge, given the scores of those above it."""
         above = sorted(v for v in known if v > u)
-        scores = np.array([np.inf, *map(score, above), of_bias.cautious[0]])
-        permitted = is_permitted(10.0 ** np.array([u, *above, np.inf]), scores)[0]
+        scores = np.array([np.inf, *map(score, above), of_bias.compared[0]])
+        permitted = is_permitted(10.0 ** np.array([u, *above, np.inf]), scores, mean.caution)[0]
         return bool(permitted and rounding <= 10**u and u <= _HIGHEST)
 
     rounding = max(problem.floor for problem in problems)
-    lowest = float(np.ceil(np.log10(max(rounding, EXTRAPOLATION)) - 1e-9))
+    lowest = float(np.ceil(np.log10(max(rounding, VALUES.extrapolation)) - 1e-9))
     best = min(np.arange(lowest + 1, 0.5, 2.0).tolist() or [0.0], key=score)
     for step in (1.0, -1.0):
         while best + step not in known and is_open(best + step) and score(best + step) < score(best):
             best += step
     if best - 1 in known and best + 1 in known:
         best = min((best, best + _vertex(*(np.log(score(best + k)) for k in (-1, 0, 1)))), key=score)
-    if of_bias.cautious[0] <= score(best) + mean.rounding:
+    if of_bias.compared[0] <= score(best) + mean.rounding:
         error = float(of_bias.errors[0])
         return Choice(largest**2 / float(np.finfo(state.dtype).eps), error, mean.rounding < error < np.inf)
     return Choice(largest**2 * 10**best, float(known[best].errors[0]), False)
+
+
+def _log_loss(outputs: NDArray[Any], indicators: NDArray[Any]) -> NDArray[Any]:
+    """-log of the probability of the label, from outputs, (m, ridges, classes), and indicators, (m, 1, classes)."""
+    z = _STEEPNESS * (outputs - outputs.max(axis=2, keepdims=True))
+    return np.asarray(np.log(np.exp(z).sum(axis=2)) - (z * indicators).sum(axis=2))
 
 
 def _vertex(left: float, middle: float, right: float) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from hyperelm._validation import FloatArray, is_number
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Array, Cholesky, NormalEquations, Problem
-from hyperelm.solvers.spectrum import Spectrum, default_rtol, project_out
+from hyperelm.solvers.spectrum import VALUES, Caution, Spectrum, default_rtol, project_out
 from hyperelm.solvers.team import one_blas
 
 CHOICES = ("auto", "loo", "gcv")  # of a ridge that is not given
@@ -44,12 +44,17 @@ class Solution:
 
 
 def solve(
-    state: Accumulator, ridge: float | str = 0.0, *, free: Sequence[int] = (), rtol: float | None = None
+    state: Accumulator,
+    ridge: float | str = 0.0,
+    *,
+    free: Sequence[int] = (),
+    rtol: float | None = None,
+    caution: Caution = VALUES,
 ) -> Solution:
     """The least-squares solution of the rows that `state` has seen.
 
     `ridge` is a number or "gcv"; `free` names rows of X that it does not penalise; `rtol` cuts singular values
-    relative to the largest.
+    relative to the largest; `caution` keeps "gcv" from ridges that are too small.
     """
     check_ridge(ridge)
     if len(set(free)) < len(free) or not all(0 <= row < state.unknowns for row in free):
@@ -57,7 +62,7 @@ def solve(
     if state.unknowns == 0:
         return Solution(np.zeros((0, state.targets, state.algebra.dim), state.dtype), 0, 1.0, 0.0, 0.0)
     with one_blas():
-        return _solve(state, ridge, free, rtol)
+        return _solve(state, ridge, free, rtol, caution)
 
 
 def check_ridge(ridge: Any) -> None:
@@ -66,17 +71,19 @@ def check_ridge(ridge: Any) -> None:
         raise ValueError(f"`ridge` must be a finite number >= 0 or one of 'auto', 'loo', 'gcv', got {ridge!r}.")
 
 
-def _solve(state: Accumulator, ridge: float | str, free: Sequence[int], rtol: float | None) -> Solution:
+def _solve(
+    state: Accumulator, ridge: float | str, free: Sequence[int], rtol: float | None, caution: Caution
+) -> Solution:
     problems = state.problems()
     if ridge != "gcv":
         return _with_ridge(state, problems, float(ridge), free, rtol)
     spectrum = Spectrum(state, free, problems)
-    penalty = spectrum.best_by_gcv()
+    penalty = spectrum.best_by_gcv(caution)
     solution = _with_ridge(state, problems, penalty, free, rtol, spectrum)
     return replace(
         solution,
         seen=spectrum.sees_residual(penalty),
-        cut_off=spectrum.is_cut_off(),
+        cut_off=spectrum.is_cut_off(caution),
         is_bias_only=spectrum.is_bias_only(penalty),
     )
 

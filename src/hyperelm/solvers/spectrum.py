@@ -24,12 +24,16 @@ vanish to rounding, and the unpenalised bias predicts the mean. The lower one is
   This must not be more than 500 times the root mean square of the targets, which is λ/σ₁² >= 1e-6 ‖r‖²/‖t‖². The share
   ‖r‖²/‖t‖² is taken from the scores of the ridges above λ. So the floor is 1e-6 for targets with noise, and lower only
   where more and more of the targets is explained.
+
+Where labels follow from the largest output, an output that is far off costs no more than one label. There γ is 1, and
+only rounding has a floor (`Caution`).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +43,21 @@ from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.problem import Problem, Reduced
 
 PER_DECADE = 10  # ridges that GCV looks at
-UNDERSMOOTHING = 1.4  # γ
-EXTRAPOLATION = 1e-6  # the smallest ridge on a path, relative to σ₁²
+
+
+class Caution(NamedTuple):
+    """How the choice of a ridge is kept from too small ones.
+
+    freedom : γ, what a degree of freedom costs
+    extrapolation : the smallest ridge on a path for targets with noise, relative to σ₁²
+    """
+
+    freedom: float
+    extrapolation: float
+
+
+VALUES = Caution(freedom=1.4, extrapolation=1e-6)  # of targets that are values
+LABELS = Caution(freedom=1.0, extrapolation=0.0)  # of targets that are the indicators of labels
 
 
 class Spectrum:
@@ -99,7 +116,7 @@ class Spectrum:
             return False
         return bool(self._residuals(np.array([ridge]))[0] > float(np.finfo(self.state.dtype).eps) * self.state.square)
 
-    def gcv(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gcv(self, ridges: NDArray[np.float64], caution: Caution = VALUES) -> NDArray[np.float64]:
         """The scores of ridges; infinite where as many unknowns as rows are left."""
         rows = self.state.algebra.dim * self.state.weight
         seen = [part.sigma > default_rtol(self.state) * self.largest for part in self.parts]
@@ -107,9 +124,9 @@ class Spectrum:
         # n - γ tr S = (n - γ rank) + γ Σ λ/(σ²+λ) over the singular values that are not zero: in this order the digits
         # are kept where γ tr S is close to n.
         rank = sum(part.multiplicity * rank for part, rank in zip(self.parts, ranks))
-        left = np.full(len(ridges), rows - UNDERSMOOTHING * rank)
+        left = np.full(len(ridges), rows - caution.freedom * rank)
         for part, kept in zip(self.parts, seen):
-            left += UNDERSMOOTHING * part.multiplicity * part.shrinkage(ridges)[:, kept].sum(axis=1)
+            left += caution.freedom * part.multiplicity * part.shrinkage(ridges)[:, kept].sum(axis=1)
         scores = rows * self._residuals(ridges)
         return np.divide(scores, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
 
@@ -117,7 +134,7 @@ class Spectrum:
         """Whether the residual that GCV goes by is more than rounding."""
         return self.state.shows(float(self._residuals(np.array([ridge]))[0]))
 
-    def is_cut_off(self) -> bool:
+    def is_cut_off(self, caution: Caution) -> bool:
         """Whether normal equations hide singular values, and the scores still fall at the smallest ridge they show."""
         if self.state.tail is not None or self.largest == 0:
             return False
@@ -125,8 +142,8 @@ class Spectrum:
         if not any((part.sigma**2 <= lowest).any() for part in self.parts):
             return False
         ridges = self.path()
-        scores = self.gcv(ridges)
-        return bool(scores[0] < scores[PER_DECADE] and is_permitted(self.shares(ridges), scores)[0])
+        scores = self.gcv(ridges, caution)
+        return bool(scores[0] < scores[PER_DECADE] and is_permitted(self.shares(ridges), scores, caution)[0])
 
     def _residuals(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """‖(1 - S_λ) φ(B)‖²."""
@@ -139,13 +156,13 @@ class Spectrum:
             sum((part.shrinkage(ridges) ** 2 @ part.energies() for part in self.parts), np.full(len(ridges), tail))
         )
 
-    def best_by_gcv(self) -> float:
+    def best_by_gcv(self, caution: Caution = VALUES) -> float:
         """The ridge on the path with the smallest score; the largest where none has one."""
         if self.largest == 0:
             return 0.0
         self._check_squares()
         ridges = self.path()
-        scores = self.gcv(ridges)
+        scores = self.gcv(ridges, caution)
         if not np.isfinite(scores).any():
             warnings.warn(
                 "No ridge leaves more samples than unknowns, so the largest was taken: weights count samples, and "
@@ -153,7 +170,7 @@ class Spectrum:
                 stacklevel=2,
             )
             return float(ridges[-1])
-        return float(ridges[best_permitted(self.shares(ridges), scores)])
+        return float(ridges[best_permitted(self.shares(ridges), scores, caution)])
 
     def _check_squares(self) -> None:
         """Scores are made of squares of the targets, which are numbers only up to a size, and from one on."""
@@ -172,27 +189,31 @@ class Spectrum:
         return self.state.numbers(xs)
 
 
-def best_permitted(shares: NDArray[np.float64], scores: NDArray[np.float64], rounding: float = 0.0) -> int:
+def best_permitted(
+    shares: NDArray[np.float64], scores: NDArray[np.float64], caution: Caution = VALUES, rounding: float = 0.0
+) -> int:
     """The number of the best ridge on a path among those that extrapolation permits; of equal ones the largest.
 
     `shares` are the ridges in units of σ₁²; differences of scores up to `rounding` say nothing.
     """
-    permitted = is_permitted(shares, scores)
+    permitted = is_permitted(shares, scores, caution)
     best = scores[permitted].min()
     return int(np.flatnonzero(permitted & (scores <= best + rounding))[-1])
 
 
-def is_permitted(shares: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+def is_permitted(
+    shares: NDArray[np.float64], scores: NDArray[np.float64], caution: Caution = VALUES
+) -> NDArray[np.bool_]:
     """Which ridges of a path are above the floor of extrapolation, given their scores.
 
-    A ridge is, if all above it are and λ/σ₁² >= 1e-6 times the share of the targets that these leave unexplained: the
-    best of their scores, relative to that of the bias alone, which is the last.
+    A ridge is, if all above it are, and if λ/σ₁² is at least that floor times the share of the targets that these leave
+    unexplained: the best of their scores, relative to that of the bias alone, which is the last.
     """
     of_bias = scores[-1]
     best_above = np.minimum.accumulate(np.append(scores[1:], of_bias)[::-1])[::-1]
     unexplained = best_above / of_bias if 0 < of_bias < np.inf else np.ones(len(scores))
     # A ridge below rounding is none, and permitted as the smallest that can be told from none.
-    enough = np.maximum(shares, np.finfo(np.float64).eps) >= (1 - 1e-9) * EXTRAPOLATION * unexplained
+    enough = np.maximum(shares, np.finfo(np.float64).eps) >= (1 - 1e-9) * caution.extrapolation * unexplained
     enough[-1] = True
     return np.asarray(np.logical_and.accumulate(enough[::-1])[::-1])
 
