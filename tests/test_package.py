@@ -30,6 +30,7 @@ ORDER = [
         "_memory",
         "_validation",
         "notation",
+        "laws",
         "structure",
         "algebra",
         "algebras",
