@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hyperelm.algebra import Algebra
 
@@ -67,16 +67,18 @@ class Block:
     @property
     def entries(self) -> Matrix:
         """(d, n n [2]): the entries of B as functions of the components, by row, column, real and imaginary part."""
-        return self._real(self.matrices)
+        return real_columns(self.matrices)
 
     @property
     def coordinates(self) -> Matrix:
         """(d, n copies [2]): Eᵀφ as functions of the components, by row, copy, real and imaginary part."""
-        return self._real(self.bases.transpose(1, 2, 0))
+        return real_columns(self.bases.transpose(1, 2, 0))
 
-    def _real(self, array: NDArray[Any]) -> Matrix:
-        parts = np.stack([array.real, array.imag], axis=-1) if self.is_complex else array
-        return parts.reshape(len(array), -1)
+
+def real_columns(array: NDArray[Any]) -> Matrix:
+    """(d, ...) -> (d, all the rest): the real and the imaginary part of a complex number beside each other."""
+    parts = np.stack([array.real, array.imag], axis=-1) if np.iscomplexobj(array) else array
+    return parts.reshape(len(array), -1)
 
 
 @lru_cache(maxsize=256)
@@ -100,6 +102,13 @@ def decompose(algebra: Algebra) -> tuple[Block, ...]:
     return (Block(matrices=left, bases=np.eye(algebra.dim)[None], commutant=1),)
 
 
+@lru_cache(maxsize=256)
+def unit_algebra(algebra: Algebra) -> tuple[Algebra, float]:
+    """The algebra whose table has a largest entry from 1 to 2, and the power of two that its table is to be times."""
+    factor = float(powers_of_two(np.abs(algebra.table).max()))
+    return (algebra, 1.0) if factor == 1 else (Algebra(algebra.table / factor, units=algebra.units), factor)
+
+
 def orthogonal_basis(blocks: tuple[Block, ...]) -> Matrix:
     """The (d, d) orthogonal change of basis: columns by block, copy, real then imaginary part."""
     return np.concatenate(
@@ -113,9 +122,9 @@ def orthogonal_basis(blocks: tuple[Block, ...]) -> Matrix:
     )
 
 
-def powers_of_two(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def powers_of_two(sizes: ArrayLike) -> NDArray[np.float64]:
     """The largest powers of two that do not exceed the sizes; 1 for zero. Dividing by them is exact."""
-    return np.where(sizes > 0, np.ldexp(1.0, np.frexp(sizes)[1] - 1), 1.0)
+    return np.where(np.asarray(sizes) > 0, np.ldexp(1.0, np.frexp(sizes)[1] - 1), 1.0)
 
 
 # ---------------------------------------------------------------------- the commutant

@@ -6,7 +6,8 @@ Both are sums of real products of *planes*, linear combinations of the component
 - HᵀH: the products that span the forms of every block (`forms`), from which B(H)ᴴB(H) follows at the end.
 
 The state is these sums. Forward errors grow with the square of the condition, so `solve` estimates it, and `choice`
-decides whether the answer can be trusted. Squares and products of numbers far from 1 may be beyond the precision of the
+decides whether the answer can be trusted. Sums are those of the table without its overall factor, `unit_algebra`, whose
+square may be beyond the precision. Squares and products of numbers far from 1 may be beyond the precision of the
 rows: the sums are then not `is_safe`, and give no problem to solve.
 """
 
@@ -25,6 +26,7 @@ from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
+from hyperelm.decomposition import unit_algebra
 from hyperelm.planes import block_basis, gather, is_identity, real_parts
 from hyperelm.solvers.accumulator import Accumulator
 from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan
@@ -50,6 +52,7 @@ class Gram(Accumulator):
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
+        self._unit, self._factor = unit_algebra(algebra)
         # HᵀH as the sums of a plan and HᵀT by the scheme that a row block took, where its rows live ...
         self._squares: FloatArray | None = None
         self._crosses: dict[Kind, FloatArray] = {}
@@ -65,14 +68,18 @@ class Gram(Accumulator):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Also forms, (F, d, d), of HᵀH; squares, (F, L, L): their sums; cross, (d, L, N): Φ_L(H)ᵀφ(T)."""
-        own = {"forms": form_matrices(self.algebra), "squares": self._summed_squares(), "cross": self._summed_crosses()}
+        cross = self._summed_crosses()
+        cross = cross if self._factor == 1 else self.dtype.type(self._factor) * cross
+        own = {"forms": form_matrices(self._unit), "squares": self._summed_squares(), "cross": cross}
         return super().arrays() | own
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        arrays = _in_these_forms(arrays, form_matrices(self._unit))
         super().restore(arrays)
         self._squares, self._crosses = None, {}
-        self._forms, self._coordinates = arrays["squares"].copy(), arrays["cross"].copy()
-        self.square_H = self.bound  # the files of a model do without it
+        self._forms = arrays["squares"].copy()
+        self._coordinates = arrays["cross"] / self.dtype.type(self._factor)
+        self.square_H = self._largest_trace()  # the files of a model do without it
 
     @property
     def is_safe(self) -> bool:
@@ -143,17 +150,17 @@ class Gram(Accumulator):
         self._crosses[kind] = cross if kind not in self._crosses else self._crosses[kind] + cross
 
     def _plan(self) -> GramPlan:
-        return gram_plan(self.algebra, search=is_worth_searching(self.unknowns, self.unknowns))
+        return gram_plan(self._unit, search=is_worth_searching(self.unknowns, self.unknowns))
 
     def _kind_of(self, T: FloatArray, known: Planes | None, team: Team) -> Kind:
-        if known and reverse_scheme(self.algebra, known.support):
+        if known and reverse_scheme(self._unit, known.support):
             return Kind(known.support, reverse=True)
         return Kind(known.support if known else nonzero_components(T, team), reverse=False)
 
     def _scheme(self, kind: Kind) -> Scheme:
-        if kind.reverse and (products := reverse_scheme(self.algebra, kind.support)):
+        if kind.reverse and (products := reverse_scheme(self._unit, kind.support)):
             return products
-        return scheme(self.algebra, None, kind.support, search=is_worth_searching(self.unknowns, self.targets))
+        return scheme(self._unit, None, kind.support, search=is_worth_searching(self.unknowns, self.targets))
 
     def _cross(self, kind: Kind) -> FloatArray:
         if kind not in self._crosses:
@@ -178,17 +185,21 @@ class Gram(Accumulator):
 
     def problems(self) -> list[NormalEquations]:
         self._check_safe("It sums squares: take 'qr' or 'auto', or scale the columns.")
-        basis = block_basis(self.algebra)
+        basis = block_basis(self._unit)
         coordinates = self._summed_crosses()
         return [
-            NormalEquations(gram, gather(coordinates[at], block), block.parts * block.copies)
+            NormalEquations(gram, gather(coordinates[at], block), block.parts * block.copies, self._factor)
             for gram, at, block in zip(self._block_grams(), basis.coordinate_slices, basis.blocks)
         ]
 
     @property
     def bound(self) -> float:
         """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds: the largest trace of a block."""
-        of_blocks = gram_forms(self.algebra)
+        return self._factor * self._factor * self._largest_trace()
+
+    def _largest_trace(self) -> float:
+        """That of the table without its factor."""
+        of_blocks = gram_forms(self._unit)
         traces = np.zeros(sum(len(of_block.forms) for of_block in of_blocks))
         if self._forms is not None:
             traces += np.trace(self._forms, axis1=1, axis2=2)
@@ -204,7 +215,7 @@ class Gram(Accumulator):
 
     def _summed_squares(self) -> FloatArray:
         """The forms of HᵀH, which from now on stand for the sums of the plan."""
-        signs = np.concatenate([of_block.signs for of_block in gram_forms(self.algebra)])
+        signs = np.concatenate([of_block.signs for of_block in gram_forms(self._unit)])
         if self._squares is not None:
             squares = to_numpy(self._squares).reshape(-1, self.unknowns**2)
             forms = scratch((len(signs), self.unknowns, self.unknowns), self.dtype)
@@ -223,7 +234,7 @@ class Gram(Accumulator):
         """Φ_L(H)ᵀφ(T) in the block basis, as planes (d, L, N), which from now on stand for the sums by scheme."""
         total = self._coordinates
         for kind, cross in self._crosses.items():
-            to_coordinates = block_basis(self.algebra).coordinates.T @ self._scheme(kind).right
+            to_coordinates = block_basis(self._unit).coordinates.T @ self._scheme(kind).right
             image = cross = to_numpy(cross)
             if not is_identity(to_coordinates):
                 image = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
@@ -241,14 +252,33 @@ class Gram(Accumulator):
     def _block_grams(self) -> Iterator[Array]:
         """B(H)ᴴB(H), (n L, n L), of every block."""
         sums, L = iter(self._summed_squares()), self.unknowns
-        for block, of_block in zip(block_basis(self.algebra).blocks, gram_forms(self.algebra)):
+        for block, of_block in zip(block_basis(self._unit).blocks, gram_forms(self._unit)):
             kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
             gram = scratch((block.size, L, block.size, L), kind)
             for entries, total in zip(of_block.entries, sums):
                 for part, coefficients in zip(real_parts(gram), real_parts(entries)):
-                    for q, r in np.argwhere(np.abs(coefficients) > 1e-14 * np.abs(entries).max()):
+                    for q, r in np.argwhere(coefficients):
                         part[q, :, r] += self.dtype.type(coefficients[q, r]) * total
             yield gram.reshape(block.size * L, block.size * L)
+
+
+def _in_these_forms(arrays: Mapping[str, NDArray[Any]], forms: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:
+    """The arrays of a summary with the sums of other forms, if these forms span them; else the same.
+
+    Earlier releases took another basis of the forms of some tables. With G = MF for their forms G and these forms F the
+    sums are those of M⁺: whatever is a combination of G, as the Gram matrices are, comes out the same.
+    """
+    given, squares = arrays.get("forms"), arrays.get("squares")
+    if given is None or squares is None or given.ndim != 3 or given.shape[1:] != forms.shape[1:]:
+        return arrays
+    if len(given) != len(squares) or (given.shape == forms.shape and np.allclose(given, forms, rtol=0, atol=1e-8)):
+        return arrays
+    F, G = (matrices.reshape(len(matrices), forms[0].size) for matrices in (forms, given))
+    M = np.linalg.lstsq(F.T, G.T, rcond=1e-10)[0].T
+    if not np.allclose(M @ F, G, rtol=0, atol=1e-8 * np.abs(G).max(initial=0)):
+        return arrays
+    sums = np.tensordot(np.linalg.pinv(M), squares, axes=1).astype(squares.dtype)
+    return {**arrays, "forms": forms, "squares": sums}
 
 
 def _traces(sums: FloatArray) -> FloatArray:
@@ -274,7 +304,11 @@ def _planes_of_H(products: Scheme, plan: GramPlan) -> tuple[NDArray[np.float64],
     columns: list[NDArray[np.float64]] = []
     at: list[int] = []
     for column in basis.T:
-        same = (n for n, known in enumerate(columns) if np.allclose(known, column, rtol=0, atol=1e-15))
+        same = (
+            n
+            for n, known in enumerate(columns)
+            if np.allclose(known, column, rtol=0, atol=1e-15 * np.abs(column).max())
+        )
         at.append(next(same, len(columns)))
         if at[-1] == len(columns):
             columns.append(column)
