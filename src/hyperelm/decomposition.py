@@ -163,7 +163,7 @@ def _generated(left: NDArray[np.float64], rng: np.random.Generator) -> Matrix:
 
 
 def _linked(spaces: list[Matrix], mixer: Matrix) -> list[list[Matrix]]:
-    """Spaces in groups that a symmetric matrix links, each in the basis in which commuting matrices are as on the first.
+    """Spaces in groups that a symmetric matrix links, each in the basis in which what commutes is as on the first.
 
     A group with a link that is not orthogonal, up to a factor, becomes one space.
     """

@@ -54,8 +54,8 @@ def check(table, dtype=np.float64, seed=0, L=3, N=2):
 @pytest.mark.parametrize("name", ["quaternions", "klein4", "complex"])
 def test_units_of_other_lengths(name):
     table = algebras.get(name).table
-    check(in_units(table, np.array([1, 100, 0.1, 0.1])[: len(table)]))
-    check(in_units(table, np.array([1, 1e-3, 1, 1e3])[: len(table)]))
+    for s in ([1, 100, 0.1, 0.1], [1, 0.01, 10, 10], [1, 1e-3, 1, 1e3]):
+        check(in_units(table, np.array(s)[: len(table)]))
 
 
 @given(seed=SEEDS, dim=st.integers(1, 5))

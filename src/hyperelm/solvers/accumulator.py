@@ -118,7 +118,8 @@ class Accumulator(ABC):
     def is_safe(self) -> bool:
         """Whether the numbers in the state are within the precision: lengths of columns, √Σ‖h‖² and √Σ‖t‖².
 
-        The first are those of the columns of Φ_L(H), so they are multiplied by the size of the table. Those in single precision are known; in double precision squares are beyond it before lengths are.
+        The first are those of the columns of Φ_L(H), so they are multiplied by the size of the table. Those in single
+        precision are known; in double precision squares are beyond it before lengths are.
         """
         if self.dtype != np.float32:
             return True
