@@ -44,7 +44,8 @@ _STARTS = 6
 _STEPS = 150
 _EXACT = 1e-13
 _ROUNDING = 64 * float(np.finfo(float).eps)
-_LARGEST_ELIMINATION = 1e8  # multiply-adds for a basis of the forms: half a second
+_LARGEST_ELIMINATION = 4e8  # multiply-adds for a basis of the forms: a second
+_LARGEST_FORMS = 2**24  # numbers in all forms of a block: 128 megabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,17 @@ class GramPlan:
     planes: Matrix
     sums: Sums
     to_forms: Matrix
+
+
+def have_forms(algebra: Algebra) -> bool:
+    """Whether the forms of all blocks can be held in memory: up to 64 components, and more where the algebra splits."""
+    for block in decompose(algebra):
+        rows = block.parts * block.size**2
+        p = min(algebra.dim, rows)
+        count = min(rows, p**2) if _can_eliminate(rows, p) else p**2
+        if max(rows, count) * p**2 > _LARGEST_FORMS:
+            return False
+    return True
 
 
 @lru_cache(maxsize=256)
@@ -115,12 +127,16 @@ def cost(sums: Sums) -> int:
 
 def _forms(block: Block) -> BlockForms:
     components, B = _independent_components(block)
-    p, rows = len(B), block.parts * block.size**2
-    if rows * p**2 * min(rows, p**2) <= _LARGEST_ELIMINATION:
+    if _can_eliminate(block.parts * block.size**2, len(B)):
         found = _in_basis(components, B, _spanning)
         if _gives_back(found, found.forms):
             return found
     return _in_basis(components, B, _elementary)
+
+
+def _can_eliminate(rows: int, p: int) -> bool:
+    """Whether a basis of what so many coefficients of p components span can be found soon."""
+    return rows * p**2 * min(rows, p**2) <= _LARGEST_ELIMINATION
 
 
 def _independent_components(block: Block) -> tuple[Matrix, NDArray[Any]]:

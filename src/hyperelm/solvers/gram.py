@@ -7,8 +7,9 @@ Both are sums of real products of *planes*, linear combinations of the component
 
 The state is these sums. Forward errors grow with the square of the condition, so `solve` estimates it, and `choice`
 decides whether the answer can be trusted. Sums are those of the table without its overall factor, `unit_algebra`, whose
-square may be beyond the precision. Squares and products of numbers far from 1 may be beyond the precision of the
-rows: the sums are then not `is_safe`, and give no problem to solve.
+square may be beyond the precision. Squares and products of numbers far from 1 may be beyond the precision of the rows:
+the sums are then not `is_safe`, and give no problem to solve. A block of more than 64 components has too many
+forms: the sums are then not formed at all, and never safe, so that `auto` goes on to `qr`.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
 from hyperelm.decomposition import unit_algebra
 from hyperelm.planes import block_basis, gather, is_identity, real_parts
 from hyperelm.solvers.accumulator import Accumulator
-from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan
+from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan, have_forms
 from hyperelm.solvers.problem import Array, NormalEquations
 from hyperelm.solvers.sums import Pair, Planes, nonzero_components, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
+_DENSE = 4096  # coefficients of the forms in a block's Gram matrix, from which on they are one matrix product
 _NARROWEST = 512  # columns of T below which a piece of the products costs more than another thread brings
 
 
@@ -53,6 +55,7 @@ class Gram(Accumulator):
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
         self._unit, self._factor = unit_algebra(algebra)
+        self._has_forms = have_forms(self._unit)
         # HᵀH as the sums of a plan and HᵀT by the scheme that a row block took, where its rows live ...
         self._squares: FloatArray | None = None
         self._crosses: dict[Kind, FloatArray] = {}
@@ -62,8 +65,9 @@ class Gram(Accumulator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Forms and the block basis: products that a search finds may be others on another machine."""
-        self._summed_squares()
-        self._summed_crosses()
+        if self._has_forms:
+            self._summed_squares()
+            self._summed_crosses()
         return self.__dict__
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -87,7 +91,9 @@ class Gram(Accumulator):
         return self.holds(0, 0.0, 0.0)
 
     def holds(self, rows: int, square_H: float, square: float) -> bool:
-        """Whether it is so with more rows, of these squares."""
+        """Whether it is so with more rows, of these squares; never for an algebra that has too many forms."""
+        if not self._has_forms:
+            return False
         info, numbers = np.finfo(self.dtype), (self.rows + rows) * self.unknowns * self.algebra.dim
         lowest = float(info.tiny / info.eps) * numbers
         return all(lowest < size < self._highest for size in self._sizes(square_H, square) if size != 0)
@@ -102,8 +108,8 @@ class Gram(Accumulator):
         return 1e-4 * float(np.finfo(self.dtype).max)  # planes are larger than components, but by no more than that
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
-        if max(self._sizes()) >= self._highest:
-            return  # nothing will be asked of sums that overflow
+        if max(self._sizes()) >= self._highest or not self._has_forms:
+            return  # nothing will be asked of sums that overflow, or that are too many
         plan, kind = self._plan(), self._kind_of(T, known, team)
         products = self._scheme(kind)
         of_H, at = _planes_of_H(products, plan)
@@ -169,6 +175,8 @@ class Gram(Accumulator):
         return self._crosses[kind]
 
     def _merge(self, other: Gram) -> None:
+        if not self._has_forms:
+            return
         for mine, others in (
             (self._summed_squares(), other._summed_squares()),
             (self._summed_crosses(), other._summed_crosses()),
@@ -184,6 +192,11 @@ class Gram(Accumulator):
         return part
 
     def problems(self) -> list[NormalEquations]:
+        if not self._has_forms:
+            raise ValueError(
+                "'gram' must have an algebra that splits into blocks of at most 64 components, got one of "
+                f"dimension {self.algebra.dim} that does not. Take 'qr' or 'auto'."
+            )
         self._check_safe("It sums squares: take 'qr' or 'auto', or scale the columns.")
         basis = block_basis(self._unit)
         coordinates = self._summed_crosses()
@@ -195,7 +208,7 @@ class Gram(Accumulator):
     @property
     def bound(self) -> float:
         """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds: the largest trace of a block."""
-        return self._factor * self._factor * self._largest_trace()
+        return self._factor * self._factor * self._largest_trace() if self._has_forms else math.inf
 
     def _largest_trace(self) -> float:
         """That of the table without its factor."""
@@ -251,14 +264,19 @@ class Gram(Accumulator):
 
     def _block_grams(self) -> Iterator[Array]:
         """B(H)ᴴB(H), (n L, n L), of every block."""
-        sums, L = iter(self._summed_squares()), self.unknowns
+        sums, L, first = self._summed_squares(), self.unknowns, 0
         for block, of_block in zip(block_basis(self._unit).blocks, gram_forms(self._unit)):
             kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
             gram = scratch((block.size, L, block.size, L), kind)
-            for entries, total in zip(of_block.entries, sums):
-                for part, coefficients in zip(real_parts(gram), real_parts(entries)):
-                    for q, r in np.argwhere(coefficients):
-                        part[q, :, r] += self.dtype.type(coefficients[q, r]) * total
+            totals = sums[first : first + len(of_block.forms)]
+            first += len(of_block.forms)
+            for part, entries in zip(real_parts(gram), real_parts(of_block.entries)):
+                if np.count_nonzero(entries) > _DENSE:
+                    product = entries.reshape(len(entries), -1).astype(self.dtype).T @ totals.reshape(len(totals), -1)
+                    part[...] = product.reshape(block.size, block.size, L, L).swapaxes(1, 2)
+                    continue
+                for form, q, r in np.argwhere(entries):
+                    part[q, :, r] += self.dtype.type(entries[form, q, r]) * totals[form]
             yield gram.reshape(block.size * L, block.size * L)
 
 
@@ -302,14 +320,13 @@ def _planes_of_H(products: Scheme, plan: GramPlan) -> tuple[NDArray[np.float64],
     """The different planes of H in HᵀT and HᵀH, and which of them each plane is."""
     basis = np.concatenate([products.left, plan.planes], axis=1)
     columns: list[NDArray[np.float64]] = []
+    alike: dict[bytes, list[int]] = {}  # by what rounding leaves of them
     at: list[int] = []
-    for column in basis.T:
-        same = (
-            n
-            for n, known in enumerate(columns)
-            if np.allclose(known, column, rtol=0, atol=1e-15 * np.abs(column).max())
-        )
+    for column, rounded in zip(basis.T, np.round(basis.T, 10) + 0.0):
+        known, atol = alike.setdefault(rounded.tobytes(), []), 1e-15 * np.abs(column).max()
+        same = (n for n in known if np.allclose(columns[n], column, rtol=0, atol=atol))
         at.append(next(same, len(columns)))
         if at[-1] == len(columns):
+            known.append(len(columns))
             columns.append(column)
     return np.stack(columns, axis=1), at
