@@ -27,6 +27,7 @@ ORDER = [
         "_arrays",
         "_container",
         "_files",
+        "_lazy",
         "_memory",
         "_validation",
         "notation",

@@ -12,7 +12,6 @@ The product is bilinear, so the table decides everything else: the matrices of l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hyperelm import laws
 from hyperelm._arrays import beside, namespace
+from hyperelm._lazy import lazy
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.notation import default_units, format_number, parse_number
 from hyperelm.structure import associative_structure
@@ -168,32 +168,32 @@ class Algebra:
 
     # ------------------------------------------------------------------ properties
 
-    @cached_property
+    @lazy
     def _even(self) -> NDArray[np.float64]:
         """The table that laws are read from: itself, if it has whole numbers, or else with its units balanced."""
         return self.table if laws.is_whole(self.table) else laws.balanced(self.table)
 
-    @cached_property
+    @lazy
     def is_commutative(self) -> bool:
         """Whether xy = yx."""
         return laws.holds(laws.commutative, self._even)
 
-    @cached_property
+    @lazy
     def is_associative(self) -> bool:
         """Whether (xy)z = x(yz)."""
         return laws.holds(laws.associative, self._even)
 
-    @cached_property
+    @lazy
     def is_alternative(self) -> bool:
         """Whether (xx)y = x(xy) and (yx)x = y(xx)."""
         return laws.holds(laws.left_alternative, self._even) and laws.holds(laws.right_alternative, self._even)
 
-    @cached_property
+    @lazy
     def is_flexible(self) -> bool:
         """Whether (xy)x = x(yx)."""
         return laws.holds(laws.flexible, self._even)
 
-    @cached_property
+    @lazy
     def is_power_associative(self) -> bool:
         """Whether the powers of one number do not depend on brackets.
 
@@ -201,13 +201,13 @@ class Algebra:
         """
         return laws.holds(laws.third_power, self._even) and laws.holds(laws.fourth_power, self._even)
 
-    @cached_property
+    @lazy
     def is_normed(self) -> bool:
         """Whether ``|xy| = |x||y|``."""
         largest = np.abs(self.table).max()  # above 1 it is the length of a product of units that is longer than they
         return bool(largest < 1 + 1e-9) and laws.holds(laws.normed, self.table)
 
-    @cached_property
+    @lazy
     def has_identity(self) -> bool:
         """Whether some number e, not necessarily the first unit, has ex = xe = x for all x."""
         table = laws.balanced(self.table)
@@ -216,13 +216,13 @@ class Algebra:
         e = np.linalg.lstsq(both, target, rcond=None)[0]
         return bool(np.allclose(both @ e, target, rtol=0, atol=1e-10))
 
-    @cached_property
+    @lazy
     def is_nondegenerate(self) -> bool:
         """Whether each coordinate (xy)_k of the product is a bilinear form of full rank."""
         forms = laws.balanced(self.table).transpose(2, 0, 1)
         return bool(np.all(np.linalg.matrix_rank(forms) == self.dim))
 
-    @cached_property
+    @lazy
     def structure(self) -> str:
         """The isomorphism type of a semisimple associative algebra, whatever its basis; otherwise a phrase.
 
@@ -268,7 +268,7 @@ class Algebra:
             return NotImplemented
         return self is other or (self.dim == other.dim and bool(np.all(self.table == other.table)))
 
-    @cached_property
+    @lazy
     def _hash(self) -> int:
         return hash((self.dim, self.table.tobytes()))
 
