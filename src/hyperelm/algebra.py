@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hyperelm import laws
-from hyperelm._arrays import beside, namespace
+from hyperelm._arrays import beside, lengths, namespace
 from hyperelm._lazy import lazy
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.notation import default_units, format_number, parse_number
@@ -150,9 +150,7 @@ class Algebra:
 
     def norm(self, x: ArrayLike) -> FloatArray:
         """The absolute value of x, the Euclidean norm of the components: (..., d) -> (...)."""
-        x = as_hypercomplex(x, self, "x")
-        xp = namespace(x=x)
-        norm: FloatArray = np.linalg.norm(x, axis=-1) if xp is np else xp.linalg.vector_norm(x, axis=-1)
+        norm: FloatArray = lengths(as_hypercomplex(x, self, "x"))
         return norm
 
     def left_matrix(self, a: ArrayLike) -> FloatArray:
