@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperelm import Algebra, algebras
-from hyperelm.laws import balanced
+from hyperelm.laws import are_regular, balanced
 
 LAWS = ("commutative", "associative", "alternative", "flexible", "power_associative")
 NAMES = [name for name in algebras.names() if algebras.get(name).dim <= 8]
@@ -135,3 +136,28 @@ def test_a_normed_algebra_has_units_of_length_1():
     table = np.einsum("ai,bj,ck,ijk->abc", turn, turn, turn, algebras.get("octonions").table, optimize=True)
     assert Algebra(table).is_normed
     assert not Algebra(table * (1 + 1e-9)).is_normed
+
+
+@given(st.data())
+def test_full_rank_of_whole_numbers_by_their_determinant(data):
+    """By Leibniz' formula in Python's integers; the last rows are nearly, or exactly, multiples of the first."""
+    d, count = data.draw(st.integers(1, 3)), 2
+    size = data.draw(st.sampled_from([1, 10, 10**8]))
+    matrices = np.array(data.draw(st.lists(st.integers(-size, size), min_size=count * d * d, max_size=count * d * d)))
+    matrices = matrices.reshape(count, d, d).astype(float)
+    matrices[:, -1] = matrices[:, 0] + data.draw(st.integers(0, 1)) * np.eye(d)[0]
+
+    def determinant(m):
+        total = 0
+        for order in permutations(range(d)):
+            sign = (-1) ** sum(order[a] > order[b] for a in range(d) for b in range(a + 1, d))
+            total += sign * math.prod(int(m[i, j]) for i, j in enumerate(order))
+        return total
+
+    assert are_regular(matrices) == all(determinant(m) != 0 for m in matrices)
+
+
+def test_forms_that_rounding_calls_singular():
+    form = np.array([[1e8, 1e8 + 1], [1e8 - 1, 1e8]])  # of determinant 1
+    assert Algebra(np.stack([form, form], axis=-1)).is_nondegenerate
+    assert not Algebra(np.stack([form, 1e8 * np.ones((2, 2))], axis=-1)).is_nondegenerate

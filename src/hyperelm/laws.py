@@ -30,6 +30,7 @@ _POINTS = 16
 _LARGEST = 64  # component of a point
 _ROUNDING = 1e-11
 _EXACT = 2.0**53  # below which whole numbers in double precision are exact
+_PRIMES = (2**31 - 1, 2**31 - 19)
 _NOISE = 30.0  # powers of two below the largest entry: smaller ones do not decide how units are scaled
 
 
@@ -80,6 +81,31 @@ def holds(law: Law, table: Table) -> bool:
 def is_whole(table: Table) -> bool:
     """Whether all entries are whole numbers; larger ones than double precision has exactly are taken as rounded."""
     return bool(np.all((table == np.round(table)) & (np.abs(table) < _EXACT)))
+
+
+def are_regular(matrices: Table) -> bool:
+    """Whether all of some matrices, (..., d, d), have full rank: exactly if their entries are whole numbers.
+
+    The singular values decide, to rounding. A determinant of whole numbers that they call zero is looked at modulo two
+    primes.
+    """
+    full = np.linalg.matrix_rank(matrices) == matrices.shape[-1]
+    if full.all() or not is_whole(matrices):
+        return bool(full.all())
+    return all(any(_is_regular(matrix, prime) for prime in _PRIMES) for matrix in matrices[~full])
+
+
+def _is_regular(matrix: Table, prime: int) -> bool:
+    """By elimination modulo a prime below 2**31, so that products are integers of 64 bits."""
+    rows = matrix.astype(np.int64) % prime
+    for n in range(len(rows)):
+        pivot = n + int(np.argmax(rows[n:, n] != 0))
+        if rows[pivot, n] == 0:
+            return False
+        rows[[n, pivot]] = rows[[pivot, n]]
+        rows[n] = rows[n] * pow(int(rows[n, n]), -1, prime) % prime
+        rows[n + 1 :] = (rows[n + 1 :] - rows[n + 1 :, n, None] * rows[n]) % prime
+    return True
 
 
 def _integers(array: Points) -> Points:
