@@ -287,9 +287,11 @@ def _in_these_forms(arrays: Mapping[str, NDArray[Any]], forms: NDArray[np.float6
     sums are those of M⁺: whatever is a combination of G, as the Gram matrices are, comes out the same.
     """
     given, squares = arrays.get("forms"), arrays.get("squares")
-    if given is None or squares is None or given.ndim != 3 or given.shape[1:] != forms.shape[1:]:
+    if given is None or squares is None or given.dtype != forms.dtype or given.shape[1:] != forms.shape[1:]:
         return arrays
-    if len(given) != len(squares) or (given.shape == forms.shape and np.allclose(given, forms, rtol=0, atol=1e-8)):
+    if 0 in (len(forms), len(given)) or squares.shape[:1] != given.shape[:1] or not np.all(np.isfinite(given)):
+        return arrays
+    if given.shape == forms.shape and np.allclose(given, forms, rtol=0, atol=1e-8):
         return arrays
     F, G = (matrices.reshape(len(matrices), forms[0].size) for matrices in (forms, given))
     M = np.linalg.lstsq(F.T, G.T, rcond=1e-10)[0].T
