@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperelm import Algebra, algebras
+from hyperelm import Algebra, algebras, linalg
+from hyperelm._arrays import to_numpy
 
 NUMBERS = st.integers(-9, 9)
 QUATERNIONS = [["-1", "k", "-j"], ["-k", "-1", "i"], ["j", "-i", "-1"]]
@@ -182,6 +183,22 @@ def test_conjugate_and_norm(algebra):
     assert algebra.conjugate(x)[0] == 1
     assert np.array_equal(algebra.conjugate(x)[1:], -x[1:])
     assert algebra.norm(x) == pytest.approx(np.sqrt(np.sum(x**2)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_norms_whose_squares_are_beyond_the_precision(library, dtype):
+    algebra, info = algebras.get("quaternions"), np.finfo(dtype)
+    sizes = np.array([info.max / 4, info.max**0.5, 1, info.tiny**0.5, info.tiny, 0], dtype=dtype)
+    norms = algebra.norm(library(sizes[:, None] * np.array([2, -2, 2, -2], dtype=dtype) / 4))
+    np.testing.assert_allclose(to_numpy(norms), sizes, rtol=4 * info.eps)
+    assert to_numpy(norms).dtype == dtype
+    one = algebra.norm(library(np.array([1e200 if dtype == np.float64 else 1e30, 0, 0, 0], dtype=dtype)))
+    np.testing.assert_allclose(float(one), 1e200 if dtype == np.float64 else 1e30, rtol=1e-6)
+    assert np.isinf(float(algebra.norm(library(np.array([np.inf, 0, 0, 0], dtype=dtype)))))
+    assert np.isnan(float(algebra.norm(library(np.array([np.nan, 0, 0, 0], dtype=dtype)))))
+    assert algebra.norm(library(np.zeros((0, 4), dtype=dtype))).shape == (0,)
+    whole = linalg.norm(library(np.full((1, 1, 4), sizes[0], dtype=dtype)))
+    np.testing.assert_allclose(float(whole), 2.0 * sizes[0], rtol=4 * info.eps)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

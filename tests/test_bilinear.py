@@ -212,3 +212,36 @@ def test_schemes_of_sparse_tables(seed, dim):
         if backward is not None:
             assert np.array_equal(backward.out, forward.left)
             np.testing.assert_allclose(backward.table(), restricted(algebra, None, support), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["complex", "klein4", "quaternions"])
+@pytest.mark.parametrize("noise", [1e-13, 1e-11, 1e-8])
+def test_tables_near_one_of_smaller_rank(name, noise):
+    """A scheme gives the table itself to rounding, and not the one nearby that takes fewer products."""
+    table = algebras.get(name).table
+    algebra = Algebra(table + noise * np.random.default_rng(0).uniform(-1, 1, table.shape))
+    everything, imaginary_part = tuple(range(algebra.dim)), imaginary(algebra, True)
+    plans = [(scheme(algebra), everything), (scheme(algebra, None, imaginary_part), imaginary_part)]
+    plans.append((reverse_scheme(algebra, everything), everything))
+    for plan, out in plans:
+        if plan is not None:
+            np.testing.assert_allclose(plan.table(), restricted(algebra, None, out), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("factor", [1e-160, 3.0, 2.0**70])
+def test_an_overall_factor_is_in_the_coefficients(algebra, factor):
+    times, plain = scheme(Algebra(factor * algebra.table), search=False), scheme(algebra, search=False)
+    np.testing.assert_allclose(times.table(), factor * algebra.table, rtol=1e-14, atol=1e-14 * factor)
+    assert len(times.terms) == len(plain.terms)
+
+
+def test_entries_far_apart():
+    """Every entry is right relative to those beside it: 10 ** U(-6, 6) in each unit."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        s = 10 ** rng.uniform(-6, 6, (3, 4))
+        table = np.einsum("i,j,k,ijk->ijk", *s, algebras.get("quaternions").table)
+        plan = scheme(Algebra(table))
+        np.testing.assert_allclose(
+            plan.table(), table, rtol=1e-12, atol=1e-14 * np.abs(table).min(where=table != 0, initial=np.inf)
+        )

@@ -26,6 +26,11 @@ BLOCKS = {
     "Cl(0,3)": [(2, 1, True, 4)] * 2,
     "Cl(4,1)": [(4, 4, True, 2)],
     "Cl(5,0)": [(4, 2, True, 4)] * 2,
+    "Cl(6,0)": [(8, 4, True, 4)],
+    "Cl(0,6)": [(8, 8, False, 1)],
+    "Cl(7,0)": [(8, 8, True, 2)],
+    "Cl(0,7)": [(8, 8, False, 1)] * 2,
+    "R[-1,-1,-1,-1,-1,-1]": [(64, 1, False, 1)],
 }
 
 
@@ -91,8 +96,26 @@ def test_tables_near_a_more_symmetric_one(name, noise):
 
 def test_zero_table_and_large_ones():
     check(Algebra(np.zeros((3, 3, 3))))
-    for name in ("R[-1,-1,-1,-1,-1]", "Cl(4,1)", "Cl(2,2,1)"):
+    for name in ("R[-1,-1,-1,-1,-1]", "Cl(4,1)", "Cl(2,2,1)", "Cl(6,0)", "Cl(3,0,3)"):
         check(algebras.get(name))
+
+
+def test_beyond_the_budget_there_is_one_block():
+    """All matrices commute with those of a table of zeros."""
+    (block,) = decompose(Algebra(np.zeros((40, 40, 40))))
+    assert (block.size, block.copies) == (40, 1)
+
+
+@pytest.mark.parametrize("name", ["klein4", "R[-1,+1]", "tessarines", "quaternions", "octonions"])
+def test_sizes_of_matrices_do_not_matter(name):
+    """Units on the left of any length: the same subspaces are left alone."""
+    algebra = algebras.get(name)
+    s = 10.0 ** np.linspace(-12, 12, algebra.dim)
+    one, other = decompose(algebra), decompose(Algebra(1e100 * s[:, None, None] * algebra.table))
+    assert [b.bases.shape for b in one] == [b.bases.shape for b in other]
+    for a, b in zip(one, other):
+        np.testing.assert_allclose(a.bases, b.bases, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(1e100 * s[:, None, None] * a.matrices, b.matrices, rtol=1e-12, atol=0)
 
 
 def test_deterministic():

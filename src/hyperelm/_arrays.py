@@ -7,6 +7,7 @@ and weights to the rows, and sums of the rows, whose size does not depend on the
 
 from __future__ import annotations
 
+import math
 import sys
 from importlib import import_module
 from typing import Any
@@ -122,6 +123,20 @@ def place_of(array: Any) -> str:
 def detached(array: Any) -> Any:
     """Without the record that a gradient needs, which would keep all rows in memory."""
     return array.detach() if hasattr(array, "detach") else array
+
+
+def lengths(x: Any, axis: int | tuple[int, ...] = -1) -> Any:
+    """Euclidean norms over some axes, also where squares are beyond the precision: these are formed in other units."""
+    xp = namespace(x=x)
+    norm = np.linalg.norm if xp is np else xp.linalg.vector_norm
+    info = np.finfo(numpy_dtype(x))
+    with np.errstate(over="ignore", under="ignore"):
+        found = norm(x, axis=axis)
+    if bool(xp.all((found > math.sqrt(info.tiny) / float(info.eps)) & (found < math.inf))):
+        return found
+    sizes = xp.max(xp.abs(x), axis=axis, keepdims=True)
+    units = xp.where((sizes > 0) & xp.isfinite(sizes), sizes, xp.ones_like(sizes))
+    return xp.squeeze(units, axis=axis) * norm(x / units, axis=axis)
 
 
 def sums_of_products(sums: list[list[tuple[Any, Any, float]]], shape: tuple[int, ...], reference: Any) -> Any:

@@ -11,9 +11,12 @@ so that C = AB takes one real product a term,
 
 and the same terms give AᵀC-like sums such as Φ_L(A)ᵀφ(C) with the roles of `right` and `out` exchanged. Three
 schemes compete: the table itself (a term for every entry that is not zero), the blocks of the algebra, and, for
-small tables, a canonical polyadic decomposition found by alternating least squares, which is exact to rounding:
-rank 4 for the Klein four-group, 6 for the tessarines, 7 for 2 x 2 real matrices, 8 for the quaternions, and less
-where a component of one side is known to be zero.
+small tables, a canonical polyadic decomposition found by alternating least squares: rank 4 for the Klein four-group,
+6 for the tessarines, 7 for 2 x 2 real matrices, 8 for the quaternions, and less where a component of one side is known
+to be zero. A scheme competes only if it gives every entry of the table to rounding,
+relative to the largest entry with the same left, the same right and the same resulting unit.
+
+Schemes are found for the table without its overall factor, `unit_algebra`, which comes back in the coefficients c.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm.algebra import Algebra
-from hyperelm.decomposition import Block, decompose
+from hyperelm.decomposition import Block, decompose, unit_algebra
 
 Matrix = NDArray[np.float64]
 Factors = tuple[Matrix, Matrix, Matrix]
@@ -37,6 +40,7 @@ _LARGEST_SEARCHED = 4  # dimension up to which a decomposition is searched for
 _ATTEMPTS = 8
 _SWEEPS = 600
 _VANISHED = 1e-9  # of entries of factors
+_ROUNDING = 64 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +62,16 @@ class Scheme:
 
     def table(self) -> NDArray[np.float64]:
         """The table that the scheme multiplies by."""
-        return sum(
-            (
-                c * np.einsum("i,j,k->ijk", self.left[:, p], self.right[:, q], self.out[:, s])
-                for p, q, s, c in self.terms
-            ),
-            np.zeros((len(self.left), len(self.right), len(self.out))),
-        )
+        if not self.terms:
+            return np.zeros((len(self.left), len(self.right), len(self.out)))
+        p, q, s, c = (list(column) for column in zip(*self.terms))
+        left, right, out = self.left[:, p] * np.array(c), self.right[:, q], self.out[:, s].T
+        return np.stack([(row * right) @ out for row in left])
+
+    def times(self, factor: float) -> Scheme:
+        """The scheme of the table times a factor."""
+        terms = tuple((p, q, s, factor * c) for p, q, s, c in self.terms)
+        return Scheme(self.left, self.right, self.out, terms)
 
 
 def _grouped(items: Iterable[tuple[int, tuple[int, int, float]]]) -> dict[int, list[tuple[int, int, float]]]:
@@ -92,11 +99,22 @@ def scheme(
 
 @lru_cache(maxsize=256)
 def _scheme(algebra: Algebra, left: tuple[int, ...] | None, out: tuple[int, ...] | None, search: bool) -> Scheme:
+    unit, factor = unit_algebra(algebra)
+    if factor != 1:
+        return _scheme(unit, left, out, search).times(factor)
     table = _restricted(algebra, left, out)
-    candidates = [_by_entries(table), _by_blocks(algebra, table)]
+    simplest = _by_blocks(algebra, table)
+    if len(simplest.terms) >= np.count_nonzero(table) or not (_is_whole(algebra) or _gives(simplest.table(), table)):
+        simplest = _by_entries(table)
     if search and table.any() and algebra.dim <= _LARGEST_SEARCHED:
-        candidates.extend(_by_decomposition(table, fewer_than=min(len(c.terms) for c in candidates)))
-    return min(candidates, key=lambda candidate: len(candidate.terms))
+        return min([simplest, *_by_decomposition(table, fewer_than=len(simplest.terms))], key=lambda s: len(s.terms))
+    return simplest
+
+
+def _is_whole(algebra: Algebra) -> bool:
+    """Whether the one block is the table itself, and right without looking."""
+    first, *others = decompose(algebra)
+    return not others and np.array_equal(first.bases, np.eye(algebra.dim)[None])
 
 
 @lru_cache(maxsize=256)
@@ -150,6 +168,9 @@ def reverse_scheme(algebra: Algebra, support: tuple[int, ...]) -> Scheme | None:
     An auto-encoder multiplies its inputs twice, once as left factor and once as target: with it their planes are
     formed once. It exists where the table has a symmetry that exchanges the two, and is found with one factor fixed.
     """
+    unit, factor = unit_algebra(algebra)
+    if factor != 1:
+        return None if (found := reverse_scheme(unit, support)) is None else found.times(factor)
     forward, backward = scheme(algebra, support), scheme(algebra, None, support)
     if np.array_equal(forward.left, backward.out):
         return backward
@@ -216,12 +237,23 @@ def _alternating_least_squares(
             error = np.abs(factors[0] @ _joint(factors, 0).T - unfolded[0]).max() / np.abs(table).max()
             if error < 1e-9:
                 left, right, found = _polished(factors, table, sought)
+                if not _gives(np.einsum("ir,jr,kr->ijk", left, right, found), table):
+                    return None  # of a table near this one, whose rank is smaller
                 if min(np.abs(factor).max(axis=0).min() for factor in (left, found)) < _VANISHED:
                     return None  # a smaller rank does
                 return _normalised(left, right, found, out)
             if sweep > _SWEEPS // 3 and error > 1e-3:
                 break
     return None
+
+
+def _gives(found: NDArray[np.float64], table: NDArray[np.float64]) -> bool:
+    """Whether every entry is right to rounding, relative to the largest in its slices; to all, if these are zero."""
+    sizes = np.full(table.shape, np.abs(table).max(initial=0))
+    for axes in ((1, 2), (0, 2), (0, 1)):
+        largest = np.abs(table).max(axis=axes, keepdims=True)
+        sizes = np.minimum(sizes, np.where(largest > 0, largest, sizes))
+    return bool(np.all(np.abs(found - table) <= _ROUNDING * sizes))
 
 
 def _joint(factors: list[Matrix], axis: int) -> Matrix:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hyperelm._arrays import as_precision, beside, namespace, numpy_dtype
+from hyperelm._arrays import as_precision, beside, lengths, namespace, numpy_dtype
 from hyperelm._validation import FloatArray, as_hypercomplex, as_real, check_choice
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import block_scheme
@@ -154,8 +154,8 @@ def norm(A: ArrayLike) -> Any:
     A = as_real(A, "A")
     if A.ndim < 3:
         raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {tuple(A.shape)}.")
-    if (xp := namespace(A=A)) is not np:
-        return xp.linalg.vector_norm(A, axis=(-3, -2, -1))
+    if namespace(A=A) is not np:
+        return lengths(A, axis=(-3, -2, -1))
     sizes = np.abs(A).max(axis=(-3, -2, -1), keepdims=True, initial=0)
     units = np.where((sizes > 0) & np.isfinite(sizes), sizes, 1)  # in which squares are numbers
     x = A / units

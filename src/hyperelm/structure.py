@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import matrix_balance
+
+from hyperelm.laws import balanced
 
 Table = NDArray[np.float64]
 _TOLERANCE = 1e-7  # relative; a change of basis of condition 1e4 still leaves ten times that margin
@@ -24,7 +25,7 @@ _TOLERANCE = 1e-7  # relative; a change of basis of condition 1e4 still leaves t
 
 def associative_structure(table: Table) -> str:
     """The isomorphism type of an associative algebra, such as "H", "M2(R)", "C + C" or "R^4"."""
-    table = _balanced(table)
+    table = balanced(table)
     trace_form = np.einsum("ijk,kll->ij", table, table)
     singular_values = np.linalg.svd(trace_form, compute_uv=False)
     nilpotent = int(np.sum(singular_values <= _TOLERANCE * singular_values[0]))
@@ -32,13 +33,6 @@ def associative_structure(table: Table) -> str:
         return f"associative, not semisimple (radical of dimension {nilpotent})"
     summands = Counter(_simple_summands(table, trace_form))
     return " + ".join(_power(name, summands[name]) for name in sorted(summands, key=_order))
-
-
-def _balanced(table: Table) -> Table:
-    """The same algebra with its units scaled so that left multiplications have rows and columns of like size."""
-    _, (scale, _) = matrix_balance(np.abs(table).sum(axis=0).T, permute=False, separate=True)
-    balanced: Table = table * scale[:, None, None] * scale[:, None] / scale
-    return balanced
 
 
 def _power(name: str, copies: int) -> str:
@@ -65,7 +59,7 @@ def _simple_summands(table: Table, trace_form: Table) -> list[str]:
 def _generic_central(table: Table) -> Table:
     """Left multiplication by the element of the centre, of several drawn, with the best separated eigenvalues."""
     commutators = (table - table.swapaxes(0, 1)).transpose(1, 2, 0).reshape(-1, len(table))
-    _, values, rows = np.linalg.svd(commutators)
+    _, values, rows = np.linalg.svd(commutators, full_matrices=False)
     centre = rows[values <= _TOLERANCE * np.linalg.norm(table)].T
     rng = np.random.default_rng(0)
     best, best_gap = np.zeros_like(table[0]), -1.0

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from hyperelm import ELMRegressor, ELMRegressorCV, RankDeficiencyWarning, algebras, linalg, pack, unpack
+from hyperelm import Algebra, ELMRegressor, ELMRegressorCV, RankDeficiencyWarning, algebras, linalg, pack, unpack
 
 ROWS = 150
 
@@ -832,3 +832,18 @@ def test_blocks_with_targets_beyond_the_precision_of_the_rows():
     x, y = numbers((20, 4)).astype(np.float32), 1e50 * numbers(20, 1)
     with pytest.raises(ValueError, match=r"`y` must be at most 3e\+38"):
         ELMRegressor(n_hidden=2).fit(iter([(x, y)]))
+
+
+@pytest.mark.parametrize("name", ["Cl(6,0)", "Cl(7,0)", "dense"])
+def test_large_algebras_by_the_formula(name):
+    """They are ready for a fit in a second or two, and give what the formula written out gives."""
+    rng = np.random.default_rng(0)
+    algebra = Algebra(rng.standard_normal((32, 32, 32)) / 32) if name == "dense" else algebras.get(name)
+    d, L = algebra.dim, 2
+    X, Y = rng.standard_normal((12, 1, d)), rng.standard_normal((12, 1, d))
+    model = ELMRegressor(algebra, L, ridge=0.1, bias=False, random_state=0).fit(X, Y)
+    H = np.tanh(np.einsum("mai,alj,ijk->mlk", X, model.hidden_weights_, algebra.table, optimize=True))
+    P = np.einsum("mli,ijk->mklj", H, algebra.table, optimize=True).reshape(12 * d, L * d)
+    x = np.linalg.solve(P.T @ P + 0.1 * np.eye(L * d), P.T @ Y.reshape(-1))
+    np.testing.assert_allclose(model.output_weights_.ravel(), x, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(model.predict(X).ravel(), P @ x, rtol=0, atol=1e-10)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 from hyperelm import ELMRegressor, algebras, linalg
-from hyperelm.solvers import QR, Gram, Solution, choice
+from hyperelm.solvers import QR, Gram, Solution, choice, forms
 from hyperelm.solvers.choice import as_long_as_safe, effective_condition, trusted
 
 METHODS = ["gram", "qr", "svd", "auto"]
@@ -291,3 +293,27 @@ def test_a_path_that_ends_too_early_is_gone_on_with(ridge):
     assert found.solver_ == "qr"
     assert found.ridge_ == expected.ridge_ < 1e-9
     assert found.score(x, y) > 1 - 1e-9
+
+
+def test_algebras_with_too_many_forms(monkeypatch):
+    """Such as generalised octonions of 128 components; here with a budget that is too small for those of 8."""
+    monkeypatch.setattr(forms, "_LARGEST_FORMS", 1000)
+    algebra = algebras.get("octonions")
+    A, X = rows_of(algebra, (20, 3, 2))[0], rows_of(algebra, (3, 2, 2))[1]
+    B = linalg.matmul(A, X, algebra)
+    result = linalg.lstsq(A, B, algebra)
+    assert result.method == "qr"
+    np.testing.assert_allclose(result.x, X, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match=r"'gram' must have an algebra that splits .* got one of dimension 8 .* 'qr'"):
+        linalg.lstsq(A, B, algebra, method="gram")
+    one, other = (pickle.loads(pickle.dumps(Gram(algebra, 3, 2))) for _ in range(2))
+    one.merge(other)
+    assert isinstance(as_long_as_safe(one, A, B, None, ridge=1.0), QR)
+    X, Y = np.random.default_rng(0).standard_normal((2, 30, 8))
+    for ridge in (0.1, "gcv"):
+        whole = ELMRegressor(algebra, 2, ridge=ridge, random_state=0).fit(X, Y)
+        assert whole.solver_ == "qr"
+    parts = ELMRegressor(algebra, 2, ridge=0.1, random_state=0, weight_scale=0.5)
+    parts.partial_fit(X[:9], Y[:9]).partial_fit(X[9:], Y[9:])
+    whole = ELMRegressor(algebra, 2, ridge=0.1, random_state=0, weight_scale=0.5).fit(X, Y)
+    np.testing.assert_allclose(parts.output_weights_, whole.output_weights_, rtol=0, atol=1e-10)

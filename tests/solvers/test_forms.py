@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperelm import Algebra, algebras, linalg
+from hyperelm.decomposition import decompose
 from hyperelm.solvers import forms
 from hyperelm.solvers.forms import cost, gram_forms, gram_plan
 
@@ -109,3 +110,43 @@ def test_an_algebra_without_products():
     assert gram_forms(algebra)[0].forms.shape[0] == 0
     result = linalg.lstsq(np.ones((3, 2, 2)), np.ones((3, 1, 2)), algebra, method="gram")
     np.testing.assert_array_equal(result.x, 0)
+
+
+def check_plan(algebra, search):
+    """The Gram matrix Φ_L(H)ᵀΦ_L(H) from the plan, against its definition, relative to the lengths of its columns."""
+    d, rng = algebra.dim, np.random.default_rng(0)
+    H = rng.standard_normal((7, 2, d)) / np.maximum(np.abs(algebra.table).max(axis=(1, 2)), 1e-300)
+    plan = gram_plan(algebra, search=search)
+    S, rows = sums_of(plan, H), iter(plan.to_forms)
+    (block,) = decompose(algebra)
+    (of_block,) = gram_forms(algebra)
+    gram = np.zeros((d, 2, d, 2), dtype=of_block.entries.dtype)
+    for entries, sign in zip(of_block.entries, of_block.signs):
+        total = sum(c * (P + sign * P.T) / 2 for c, P in zip(next(rows), S))
+        gram += np.einsum("qr,ab->qarb", entries, total)
+    P = np.einsum("mai,ijq->mjaq", H, block.matrices).reshape(7 * d, 2, d)
+    expected = np.einsum("maq,mbr->qarb", P, P)
+    lengths = np.sqrt(np.einsum("qaqa->qa", expected))
+    np.testing.assert_array_less(np.abs(gram - expected), 1e-12 * lengths[:, :, None, None] * lengths + 1e-300)
+
+
+@given(seed=st.integers(0, 10_000), dim=st.integers(2, 4), search=st.booleans())
+def test_plans_of_tables_of_wide_range(seed, dim, search):
+    rng = np.random.default_rng(seed)
+    check_plan(Algebra(10 ** rng.uniform(-4, 4, (dim,) * 3) * rng.choice([-1, 1], (dim,) * 3)), search)
+
+
+@given(seed=st.integers(0, 10_000), spread=st.floats(0.5, 6), search=st.booleans())
+def test_plans_of_quaternions_in_other_units(seed, spread, search):
+    s = 10 ** np.random.default_rng(seed).uniform(-spread, spread, 4)
+    check_plan(Algebra(algebras.get("quaternions").table * s[:, None, None] * s[:, None] / s), search)
+
+
+def test_elementary_forms_are_a_basis_of_all():
+    """They are taken where a smaller basis would take long to find."""
+    block = decompose(algebras.get("octonions"))[0]
+    components, B = forms._independent_components(block)
+    found = forms._in_basis(components, B, forms._elementary)
+    assert len(found.forms) == 64
+    assert np.linalg.matrix_rank(found.forms.reshape(64, 64)) == 64
+    assert forms._gives_back(found, found.forms)

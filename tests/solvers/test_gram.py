@@ -322,3 +322,21 @@ def test_restored_sums_are_as_safe_as_before():
     restored.restore(state.arrays())
     assert restored.is_safe
     np.testing.assert_array_equal(solve(restored, 0.1).x, solve(state, 0.1).x)
+
+
+@pytest.mark.parametrize("name", ["quaternions", "R[-2,-3]", "octonions", "R[-1e3,-1e-3]"])
+def test_sums_of_another_basis_of_the_forms_are_taken(name):
+    """As the files of earlier releases have them; sums of other forms are refused."""
+    algebra = algebras.get(name)
+    H, T = rows_of(algebra, (12, 3, 2), seed=1)
+    state, restored = accumulated(algebra, H, T), Gram(algebra, 3, 2)
+    arrays = state.arrays()
+    mix = np.linalg.qr(np.random.default_rng(0).standard_normal((len(arrays["forms"]),) * 2))[0]
+    mixed = {key: np.tensordot(mix, arrays[key], axes=1) for key in ("forms", "squares")}
+    restored.restore({**arrays, **mixed})
+    for one in (state, restored):
+        one.update(H[:5], T[:5])
+    np.testing.assert_allclose(solve(restored, 0.1).x, solve(state, 0.1).x, rtol=0, atol=1e-10)
+    if name == "quaternions":
+        with pytest.raises(ValueError, match="in the block basis that this release finds"):
+            Gram(algebra, 3, 2).restore({**arrays, "forms": arrays["forms"] + np.diag([0, 0, 1e-3, 0])})

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
+from hyperelm._lazy import lazy
 from hyperelm._validation import FloatArray, is_number
 from hyperelm.algebra import Algebra
 from hyperelm.products import from_real, to_real
@@ -43,7 +43,7 @@ class Drawn:
     bias: float | None
     orthogonal: bool = False
 
-    @cached_property
+    @lazy
     def weights(self) -> FloatArray:
         D, L, d = self.inputs, self.neurons, self.algebra.dim
         shape = (D + (self.bias is not None), L, d)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
+from hyperelm._lazy import lazy
 from hyperelm._validation import FloatArray, as_real
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
@@ -186,11 +186,11 @@ class Training:
     def name(self) -> str:
         return self.kind.method
 
-    @cached_property
+    @lazy
     def layer(self) -> HiddenLayer:
         return HiddenLayer(self.encoder.weights, self.bias, self.direct_link, self.activation, self.algebra)
 
-    @cached_property
+    @lazy
     def size(self) -> int:
         D, N, dtype = self.input.features, self.output.features, self.encoder.weights.dtype
         return self.chunk_size or chunk_rows(self.algebra, D, self.layer.width, N, dtype.itemsize)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from hyperelm._arrays import is_elsewhere, row_block, taken
+from hyperelm._lazy import lazy
 from hyperelm.elm.progress import Progress
 from hyperelm.solvers.accumulator import check_finite
 from hyperelm.solvers.sums import row_blocks
@@ -124,15 +124,15 @@ class Block:
     def __len__(self) -> int:
         return self._at.stop - self._at.start
 
-    @cached_property
+    @lazy
     def X(self) -> NDArray[Any]:
         return row_block(self._rows.X, self._at)
 
-    @cached_property
+    @lazy
     def T(self) -> NDArray[Any]:
         return self.X if self.targets_are_inputs else row_block(self._rows.T, self._at)
 
-    @cached_property
+    @lazy
     def weight(self) -> NDArray[Any] | None:
         return None if self._rows.weight is None else self._rows.weight[self._at]
 

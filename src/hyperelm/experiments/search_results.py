@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from hyperelm._lazy import lazy
 from hyperelm.algebra import Algebra
 from hyperelm.experiments.comparison import Comparison, share_between
 from hyperelm.experiments.definition import Row
@@ -74,12 +74,12 @@ class Results:
     def best_of(self, group: Copies) -> str:
         return min(group.members, key=self.tables.order.index)
 
-    @cached_property
+    @lazy
     def share_between_classes(self) -> float:
         means = {name: self.tables.value(name) for name in self.tables.order}
         return share_between(means, [group.members for group in self.classes])
 
-    @cached_property
+    @lazy
     def partners(self) -> list[tuple[str, str]]:
         """Pairs of tables that are equal in distribution on imaginary data: each is the other with x* for x."""
         names = {algebra: name for name, algebra in self.algebras.items()}
@@ -95,12 +95,12 @@ class Results:
             return float("nan")
         return float(stats.spearmanr(here, there)[0])
 
-    @cached_property
+    @lazy
     def returning(self) -> dict[str, int]:
         """The units with (xu)u = x(uu) of every class."""
         return {str(c.number): returning_units(c.form) for c in self.classes}
 
-    @cached_property
+    @lazy
     def returning_correlation(self) -> float | None:
         """The rank correlation of the classes' means with the number of such units; None where that tells nothing."""
         if self.is_linear or len({*self.returning.values()}) == 1:

@@ -20,6 +20,7 @@ from hyperelm._arrays import as_precision, beside, detached, namespace, to_numpy
 from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray, as_hypercomplex
 from hyperelm.algebra import Algebra
+from hyperelm.decomposition import unit_algebra
 from hyperelm.planes import block_basis, from_planes, put_coordinates
 from hyperelm.solvers.problem import Array, Problem
 from hyperelm.solvers.sums import Planes, total_square
@@ -118,11 +119,14 @@ class Accumulator(ABC):
     def is_safe(self) -> bool:
         """Whether the numbers in the state are within the precision: lengths of columns, √Σ‖h‖² and √Σ‖t‖².
 
-        Those in single precision are known; in double precision squares are beyond it before lengths are.
+        The first are those of the columns of Φ_L(H), so they are multiplied by the size of the table. Those in single
+        precision are known; in double precision squares are beyond it before lengths are.
         """
         if self.dtype != np.float32:
             return True
-        return math.sqrt(self.square_H + self.square) < 0.1 * float(np.finfo(self.dtype).max)
+        _, factor = unit_algebra(self.algebra)
+        length = math.hypot(factor * math.sqrt(self.square_H), math.sqrt(self.square))
+        return length < 0.1 * float(np.finfo(self.dtype).max)
 
     def shows(self, residual: float) -> bool:
         """Whether a sum of squared residuals is more than rounding of the sums that it is the difference of.

@@ -14,29 +14,38 @@ One product P = H_aᵀH_b of planes H_a = Σ_s a_s H_s and H_b gives a form of e
 So products suffice if these span the forms. Three ways compete: the entries of B(H) (n³ products, four times as many
 if it is complex), the components (p², a square counting half of a product), and, for blocks of few components, planes
 found by Levenberg and Marquardt's method: 4 products for the quaternions, where components take 6 and 4 squares.
+
+Components are taken in units in which all matrices B_s have like sizes. Whatever was found must give back all C_qr to
+rounding, relative to the sizes of the columns q and r of the B_s. Otherwise, and where a basis would take too long to
+find, the forms are all elementary ones, e_s e_tᵀ ± e_t e_sᵀ, and the products are those of the components.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from hyperelm.algebra import Algebra
-from hyperelm.decomposition import Block, decompose, tidy
+from hyperelm.decomposition import Block, decompose, powers_of_two, real_columns, tidy
 
 Matrix = NDArray[np.float64]
 Pair = tuple[int, int, float]
 Sums = list[list[Pair]]
+BasisOf = Callable[[NDArray[Any], float], tuple[Matrix, list[int]]]
 
 _LARGEST_SEARCHED = 4  # components of a block up to which planes are searched for
 _STARTS = 6
 _STEPS = 150
 _EXACT = 1e-13
+_ROUNDING = 64 * float(np.finfo(float).eps)
+_LARGEST_ELIMINATION = 4e8  # multiply-adds for a basis of the forms: a second
+_LARGEST_FORMS = 2**24  # numbers in all forms of a block: 128 megabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +53,17 @@ class BlockForms:
     """What the rows have to tell about one block.
 
     components : (d, p), from the components of a number to those that decide B
+    matrices : (p, n, n), real or complex: B of these components
     forms : (F, p, p), a basis of the symmetric, then of the antisymmetric coefficients
     signs : (F,), +1 for symmetric ones, -1 for antisymmetric ones
     entries : (F, n, n), real or complex: the Gram matrix is Σ_F entries_F ⊗ Q_F
     """
 
     components: Matrix
+    matrices: NDArray[Any]
     forms: Matrix
     signs: Matrix
-    entries: NDArray[np.complex128]
+    entries: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +78,17 @@ class GramPlan:
     planes: Matrix
     sums: Sums
     to_forms: Matrix
+
+
+def have_forms(algebra: Algebra) -> bool:
+    """Whether the forms of all blocks can be held in memory: up to 64 components, and more where the algebra splits."""
+    for block in decompose(algebra):
+        rows = block.parts * block.size**2
+        p = min(algebra.dim, rows)
+        count = min(rows, p**2) if _can_eliminate(rows, p) else p**2
+        if max(rows, count) * p**2 > _LARGEST_FORMS:
+            return False
+    return True
 
 
 @lru_cache(maxsize=256)
@@ -87,11 +109,11 @@ def gram_plan(algebra: Algebra, *, search: bool) -> GramPlan:
     sums: Sums = []
     to_forms: list[Matrix] = []
     for block, of_block in zip(decompose(algebra), gram_forms(algebra)):
-        basis, products = _cheapest(block, of_block, search)
+        basis, products, coordinates = _cheapest(block, of_block, search)
         first = sum(known.shape[1] for known in planes)
         planes.append(of_block.components @ basis)
         sums.extend([(first + a, first + b, c) for a, b, c in pairs] for pairs in products)
-        to_forms.append(_spanned(of_block, basis, products))
+        to_forms.append(coordinates)
     return GramPlan(np.concatenate(planes, axis=1), sums, linalg.block_diag(*to_forms))
 
 
@@ -104,31 +126,86 @@ def cost(sums: Sums) -> int:
 
 
 def _forms(block: Block) -> BlockForms:
-    components = _independent_components(block)
-    B = np.tensordot(components.T, block.matrices, axes=1)
-    C = np.einsum("sjq,tjr->qrst", B.conj(), B, optimize=True)
+    components, B = _independent_components(block)
+    if _can_eliminate(block.parts * block.size**2, len(B)):
+        found = _in_basis(components, B, _spanning)
+        if _gives_back(found, found.forms):
+            return found
+    return _in_basis(components, B, _elementary)
+
+
+def _can_eliminate(rows: int, p: int) -> bool:
+    """Whether a basis of what so many coefficients of p components span can be found soon."""
+    return rows * p**2 * min(rows, p**2) <= _LARGEST_ELIMINATION
+
+
+def _independent_components(block: Block) -> tuple[Matrix, NDArray[Any]]:
+    """(d, p): functions of the components that decide B, and (p, n, n): their matrices, which have like sizes.
+
+    They are orthonormal but for the sizes; the components themselves if all are needed, also to rounding.
+    """
+    sizes = powers_of_two(np.abs(block.matrices).max(axis=(1, 2)))
+    entries = block.entries / sizes[:, None]
+    u, sigma, _ = np.linalg.svd(entries, full_matrices=False)
+    functions = tidy(u[:, sigma > 1e-10 * sigma.max(initial=1e-300)])
+    if np.abs(functions @ (functions.T @ entries) - entries).max() > len(entries) * _ROUNDING:
+        functions = np.eye(len(entries))
+    return sizes[:, None] * functions, np.tensordot(functions.T, block.matrices / sizes[:, None, None], axes=1)
+
+
+def _coefficients(B: NDArray[Any]) -> NDArray[Any]:
+    """C_qr[s, t], (n, n, p, p)."""
+    return np.einsum("sjq,tjr->qrst", B.conj(), B, optimize=True)
+
+
+def _sizes(B: NDArray[Any]) -> Matrix:
+    """(n, n, 1, 1): what C_qr is large or small beside, the products of the lengths of the longest columns."""
+    lengths = np.linalg.norm(B, axis=1).max(axis=0, initial=0)
+    lengths[lengths == 0] = 1
+    return np.multiply.outer(lengths, lengths)[..., None, None]
+
+
+def _in_basis(components: Matrix, B: NDArray[Any], basis_of: BasisOf) -> BlockForms:
+    C, sizes = _coefficients(B), _sizes(B)
+    p, n = B.shape[:2]
     forms: list[Matrix] = []
-    entries: list[NDArray[np.complex128]] = []
+    entries: list[NDArray[Any]] = []
     signs: list[float] = []
     for sign in (1.0, -1.0):
         part = (C + sign * C.swapaxes(2, 3)) / 2
-        rows = np.concatenate([part.real, part.imag])
-        basis, pivots = _echelon(rows.reshape(len(rows) * block.size, part[0, 0].size))
-        forms.extend(basis.reshape(len(pivots), *part.shape[2:]))
+        basis, pivots = basis_of(part / sizes, sign)
+        forms.extend(basis.reshape(len(pivots), p, p))
         # The basis is 1 at its own pivot and 0 at the others, so coordinates can be read off there.
-        entries.extend(part.reshape(*part.shape[:2], part[0, 0].size)[:, :, pivots].transpose(2, 0, 1))
+        entries.extend(part.reshape(n, n, p * p)[:, :, pivots].transpose(2, 0, 1))
         signs += [sign] * len(pivots)
-    shape = (len(forms), *C.shape[2:])
-    return BlockForms(
-        components, np.array(forms).reshape(shape), np.array(signs), np.array(entries).reshape(-1, *C.shape[:2])
-    )
+    shape = len(forms), p, p
+    all_forms, all_entries = np.array(forms).reshape(shape), np.array(entries).reshape(len(forms), n, n)
+    largest = np.abs(all_forms).max(axis=(1, 2), initial=0)[:, None, None]
+    all_entries[np.abs(all_entries) * largest <= np.finfo(float).eps * sizes[..., 0, 0]] = 0
+    return BlockForms(components, B, all_forms, np.array(signs), all_entries)
 
 
-def _independent_components(block: Block) -> Matrix:
-    """(d, p): orthonormal functions of the components that decide B; the components themselves if all are needed."""
-    u, sigma, _ = np.linalg.svd(block.entries, full_matrices=False)
-    seen = sigma > 1e-10 * sigma.max(initial=1e-300)
-    return tidy(u[:, seen])
+def _gives_back(of_block: BlockForms, forms: Matrix) -> bool:
+    """Whether Σ_F entries_F forms_F are the C_qr of the block to rounding."""
+    B = of_block.matrices
+    errors = np.tensordot(of_block.entries, forms, axes=(0, 0)) - _coefficients(B)
+    return bool(np.all(np.abs(errors) <= len(B) * _ROUNDING * _sizes(B)))
+
+
+def _elementary(part: NDArray[Any], sign: float) -> tuple[Matrix, list[int]]:
+    """All e_s e_tᵀ ± e_t e_sᵀ with s <= t, or s < t, and their pivots."""
+    p = part.shape[2]
+    s, t = np.triu_indices(p, 0 if sign > 0 else 1)
+    basis = np.zeros((len(s), p, p))
+    basis[np.arange(len(s)), t, s] = sign
+    basis[np.arange(len(s)), s, t] = 1
+    return basis, (p * s + t).tolist()
+
+
+def _spanning(part: NDArray[Any], sign: float) -> tuple[Matrix, list[int]]:  # noqa: ARG001 (as `_elementary` takes it)
+    """A basis of what the coefficients span, and its pivots."""
+    rows = np.concatenate([part.real, part.imag]) if np.iscomplexobj(part) else part
+    return _echelon(rows.reshape(len(rows) * part.shape[1], part.shape[2] ** 2))
 
 
 def _echelon(rows: Matrix) -> tuple[Matrix, list[int]]:
@@ -153,14 +230,21 @@ def _echelon(rows: Matrix) -> tuple[Matrix, list[int]]:
 # ---------------------------------------------------------------------- products
 
 
-def _cheapest(block: Block, of_block: BlockForms, search: bool) -> tuple[Matrix, Sums]:
-    """Planes of the independent components, (p, planes), and the sums of their products."""
+def _cheapest(block: Block, of_block: BlockForms, search: bool) -> tuple[Matrix, Sums, Matrix]:
+    """Planes of the independent components, (p, planes), the sums of their products, and the forms in these."""
     p = of_block.forms.shape[1]
+    found: tuple[Matrix, Sums] | None = None
     if block.parts**2 * block.size**3 < p**2:
-        return of_block.components.T @ block.entries, list(_sums_of_entries(block))
-    if search and len(of_block.forms) and p <= _LARGEST_SEARCHED and (found := _searched(of_block)):
-        return found
-    return np.eye(p), [[(s, t, 1.0)] for s in range(p) for t in range(s, p)]
+        found = real_columns(of_block.matrices), list(_sums_of_entries(block))
+    elif search and len(of_block.forms) and p <= _LARGEST_SEARCHED:
+        found = _searched(of_block)
+    if found:
+        coordinates, spanned = _spanned(of_block, *found)
+        if _gives_back(of_block, spanned):
+            return *found, coordinates
+    s, t = np.triu_indices(p)
+    # F[s, t] and F[t, s] = ± F[s, t] together; half of the sum, and half of the difference, is what a form takes.
+    return np.eye(p), [[(a, b, 1.0)] for a, b in zip(s.tolist(), t.tolist())], of_block.forms[:, s, t] * (2 - (s == t))
 
 
 def _sums_of_entries(block: Block) -> Iterator[list[Pair]]:
@@ -177,19 +261,20 @@ def _sums_of_entries(block: Block) -> Iterator[list[Pair]]:
                 yield skew
 
 
-def _spanned(of_block: BlockForms, planes: Matrix, sums: Sums) -> Matrix:
-    """The coordinates (F, sums) of the forms in what the sums give."""
+def _spanned(of_block: BlockForms, planes: Matrix, sums: Sums) -> tuple[Matrix, Matrix]:
+    """The coordinates (F, sums) of the forms in what the sums give, and the forms (F, p, p) that have these."""
     given = np.zeros((len(sums), *of_block.forms.shape[1:]))
     for total, pairs in zip(given, sums):
         total += sum(c * np.outer(planes[:, a], planes[:, b]) for a, b, c in pairs)
-    coordinates = np.zeros((len(of_block.forms), len(sums)))
+    coordinates, spanned = np.zeros((len(of_block.forms), len(sums))), np.zeros(of_block.forms.shape)
     for sign in (1.0, -1.0):
         wanted = of_block.signs == sign
-        parts = ((given + sign * given.swapaxes(1, 2)) / 2).reshape(len(sums), given[0].size if sums else 0).T
+        parts = ((given + sign * given.swapaxes(1, 2)) / 2).reshape(len(sums), given.shape[1] ** 2).T
         targets = of_block.forms[wanted].reshape(np.count_nonzero(wanted), len(parts)).T
-        coordinates[wanted] = np.linalg.lstsq(parts, targets, rcond=1e-10)[0].T
-    coordinates[np.abs(coordinates) < 1e-14] = 0
-    return coordinates
+        found = np.linalg.lstsq(parts, targets, rcond=1e-10)[0].T
+        found[np.abs(found) < 1e-14 * np.abs(found).max(axis=1, keepdims=True, initial=0)] = 0
+        coordinates[wanted], spanned[wanted] = found, (found @ parts.T).reshape(len(found), *given.shape[1:])
+    return coordinates, spanned
 
 
 # ---------------------------------------------------------------------- search
@@ -230,7 +315,8 @@ def _planes_spanning(of_block: BlockForms, products: int, squares: int) -> Matri
             if best is None and seed >= 2:
                 return None
             continue
-        size = float(np.abs(_spanned(of_block, planes, _found_sums(products, squares))).sum(axis=1).max())
+        coordinates, _ = _spanned(of_block, planes, _found_sums(products, squares))
+        size = float(np.abs(coordinates).sum(axis=1).max())
         if size < growth:
             best, growth = planes, size
     return best

@@ -6,8 +6,10 @@ Both are sums of real products of *planes*, linear combinations of the component
 - HᵀH: the products that span the forms of every block (`forms`), from which B(H)ᴴB(H) follows at the end.
 
 The state is these sums. Forward errors grow with the square of the condition, so `solve` estimates it, and `choice`
-decides whether the answer can be trusted. Squares and products of numbers far from 1 may be beyond the precision of the
-rows: the sums are then not `is_safe`, and give no problem to solve.
+decides whether the answer can be trusted. Sums are those of the table without its overall factor, `unit_algebra`, whose
+square may be beyond the precision. Squares and products of numbers far from 1 may be beyond the precision of the rows:
+the sums are then not `is_safe`, and give no problem to solve. A block of more than 64 components has too many
+forms: the sums are then not formed at all, and never safe, so that `auto` goes on to `qr`.
 """
 
 from __future__ import annotations
@@ -25,13 +27,15 @@ from hyperelm._memory import scratch
 from hyperelm._validation import FloatArray
 from hyperelm.algebra import Algebra
 from hyperelm.bilinear import Scheme, is_worth_searching, reverse_scheme, scheme
+from hyperelm.decomposition import unit_algebra
 from hyperelm.planes import block_basis, gather, is_identity, real_parts
 from hyperelm.solvers.accumulator import Accumulator
-from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan
+from hyperelm.solvers.forms import GramPlan, form_matrices, gram_forms, gram_plan, have_forms
 from hyperelm.solvers.problem import Array, NormalEquations
 from hyperelm.solvers.sums import Pair, Planes, nonzero_components, sum_products, team_planes
 from hyperelm.solvers.team import Team, pieces
 
+_DENSE = 4096  # coefficients of the forms in a block's Gram matrix, from which on they are one matrix product
 _NARROWEST = 512  # columns of T below which a piece of the products costs more than another thread brings
 
 
@@ -50,6 +54,8 @@ class Gram(Accumulator):
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
+        self._unit, self._factor = unit_algebra(algebra)
+        self._has_forms = have_forms(self._unit)
         # HᵀH as the sums of a plan and HᵀT by the scheme that a row block took, where its rows live ...
         self._squares: FloatArray | None = None
         self._crosses: dict[Kind, FloatArray] = {}
@@ -59,20 +65,25 @@ class Gram(Accumulator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Forms and the block basis: products that a search finds may be others on another machine."""
-        self._summed_squares()
-        self._summed_crosses()
+        if self._has_forms:
+            self._summed_squares()
+            self._summed_crosses()
         return self.__dict__
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Also forms, (F, d, d), of HᵀH; squares, (F, L, L): their sums; cross, (d, L, N): Φ_L(H)ᵀφ(T)."""
-        own = {"forms": form_matrices(self.algebra), "squares": self._summed_squares(), "cross": self._summed_crosses()}
+        cross = self._summed_crosses()
+        cross = cross if self._factor == 1 else self.dtype.type(self._factor) * cross
+        own = {"forms": form_matrices(self._unit), "squares": self._summed_squares(), "cross": cross}
         return super().arrays() | own
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        arrays = _in_these_forms(arrays, form_matrices(self._unit))
         super().restore(arrays)
         self._squares, self._crosses = None, {}
-        self._forms, self._coordinates = arrays["squares"].copy(), arrays["cross"].copy()
-        self.square_H = self.bound  # the files of a model do without it
+        self._forms = arrays["squares"].copy()
+        self._coordinates = arrays["cross"] / self.dtype.type(self._factor)
+        self.square_H = self._largest_trace()  # the files of a model do without it
 
     @property
     def is_safe(self) -> bool:
@@ -80,7 +91,9 @@ class Gram(Accumulator):
         return self.holds(0, 0.0, 0.0)
 
     def holds(self, rows: int, square_H: float, square: float) -> bool:
-        """Whether it is so with more rows, of these squares."""
+        """Whether it is so with more rows, of these squares; never for an algebra that has too many forms."""
+        if not self._has_forms:
+            return False
         info, numbers = np.finfo(self.dtype), (self.rows + rows) * self.unknowns * self.algebra.dim
         lowest = float(info.tiny / info.eps) * numbers
         return all(lowest < size < self._highest for size in self._sizes(square_H, square) if size != 0)
@@ -95,8 +108,8 @@ class Gram(Accumulator):
         return 1e-4 * float(np.finfo(self.dtype).max)  # planes are larger than components, but by no more than that
 
     def _add(self, H: FloatArray, T: FloatArray, team: Team, known: Planes | None) -> None:
-        if max(self._sizes()) >= self._highest:
-            return  # nothing will be asked of sums that overflow
+        if max(self._sizes()) >= self._highest or not self._has_forms:
+            return  # nothing will be asked of sums that overflow, or that are too many
         plan, kind = self._plan(), self._kind_of(T, known, team)
         products = self._scheme(kind)
         of_H, at = _planes_of_H(products, plan)
@@ -143,17 +156,17 @@ class Gram(Accumulator):
         self._crosses[kind] = cross if kind not in self._crosses else self._crosses[kind] + cross
 
     def _plan(self) -> GramPlan:
-        return gram_plan(self.algebra, search=is_worth_searching(self.unknowns, self.unknowns))
+        return gram_plan(self._unit, search=is_worth_searching(self.unknowns, self.unknowns))
 
     def _kind_of(self, T: FloatArray, known: Planes | None, team: Team) -> Kind:
-        if known and reverse_scheme(self.algebra, known.support):
+        if known and reverse_scheme(self._unit, known.support):
             return Kind(known.support, reverse=True)
         return Kind(known.support if known else nonzero_components(T, team), reverse=False)
 
     def _scheme(self, kind: Kind) -> Scheme:
-        if kind.reverse and (products := reverse_scheme(self.algebra, kind.support)):
+        if kind.reverse and (products := reverse_scheme(self._unit, kind.support)):
             return products
-        return scheme(self.algebra, None, kind.support, search=is_worth_searching(self.unknowns, self.targets))
+        return scheme(self._unit, None, kind.support, search=is_worth_searching(self.unknowns, self.targets))
 
     def _cross(self, kind: Kind) -> FloatArray:
         if kind not in self._crosses:
@@ -162,6 +175,8 @@ class Gram(Accumulator):
         return self._crosses[kind]
 
     def _merge(self, other: Gram) -> None:
+        if not self._has_forms:
+            return
         for mine, others in (
             (self._summed_squares(), other._summed_squares()),
             (self._summed_crosses(), other._summed_crosses()),
@@ -183,18 +198,27 @@ class Gram(Accumulator):
         return part
 
     def problems(self) -> list[NormalEquations]:
+        if not self._has_forms:
+            raise ValueError(
+                "'gram' must have an algebra that splits into blocks of at most 64 components, got one of "
+                f"dimension {self.algebra.dim} that does not. Take 'qr' or 'auto'."
+            )
         self._check_safe("It sums squares: take 'qr' or 'auto', or scale the columns.")
-        basis = block_basis(self.algebra)
+        basis = block_basis(self._unit)
         coordinates = self._summed_crosses()
         return [
-            NormalEquations(gram, gather(coordinates[at], block), block.parts * block.copies)
+            NormalEquations(gram, gather(coordinates[at], block), block.parts * block.copies, self._factor)
             for gram, at, block in zip(self._block_grams(), basis.coordinate_slices, basis.blocks)
         ]
 
     @property
     def bound(self) -> float:
         """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds: the largest trace of a block."""
-        of_blocks = gram_forms(self.algebra)
+        return self._factor * self._factor * self._largest_trace() if self._has_forms else math.inf
+
+    def _largest_trace(self) -> float:
+        """That of the table without its factor."""
+        of_blocks = gram_forms(self._unit)
         traces = np.zeros(sum(len(of_block.forms) for of_block in of_blocks))
         if self._forms is not None:
             traces += np.trace(self._forms, axis1=1, axis2=2)
@@ -210,7 +234,7 @@ class Gram(Accumulator):
 
     def _summed_squares(self) -> FloatArray:
         """The forms of HᵀH, which from now on stand for the sums of the plan."""
-        signs = np.concatenate([of_block.signs for of_block in gram_forms(self.algebra)])
+        signs = np.concatenate([of_block.signs for of_block in gram_forms(self._unit)])
         if self._squares is not None:
             squares = to_numpy(self._squares).reshape(-1, self.unknowns**2)
             forms = scratch((len(signs), self.unknowns, self.unknowns), self.dtype)
@@ -229,7 +253,7 @@ class Gram(Accumulator):
         """Φ_L(H)ᵀφ(T) in the block basis, as planes (d, L, N), which from now on stand for the sums by scheme."""
         total = self._coordinates
         for kind, cross in self._crosses.items():
-            to_coordinates = block_basis(self.algebra).coordinates.T @ self._scheme(kind).right
+            to_coordinates = block_basis(self._unit).coordinates.T @ self._scheme(kind).right
             image = cross = to_numpy(cross)
             if not is_identity(to_coordinates):
                 image = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
@@ -246,15 +270,41 @@ class Gram(Accumulator):
 
     def _block_grams(self) -> Iterator[Array]:
         """B(H)ᴴB(H), (n L, n L), of every block."""
-        sums, L = iter(self._summed_squares()), self.unknowns
-        for block, of_block in zip(block_basis(self.algebra).blocks, gram_forms(self.algebra)):
+        sums, L, first = self._summed_squares(), self.unknowns, 0
+        for block, of_block in zip(block_basis(self._unit).blocks, gram_forms(self._unit)):
             kind = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
             gram = scratch((block.size, L, block.size, L), kind)
-            for entries, total in zip(of_block.entries, sums):
-                for part, coefficients in zip(real_parts(gram), real_parts(entries)):
-                    for q, r in np.argwhere(np.abs(coefficients) > 1e-14 * np.abs(entries).max()):
-                        part[q, :, r] += self.dtype.type(coefficients[q, r]) * total
+            totals = sums[first : first + len(of_block.forms)]
+            first += len(of_block.forms)
+            for part, entries in zip(real_parts(gram), real_parts(of_block.entries)):
+                if np.count_nonzero(entries) > _DENSE:
+                    product = entries.reshape(len(entries), -1).astype(self.dtype).T @ totals.reshape(len(totals), -1)
+                    part[...] = product.reshape(block.size, block.size, L, L).swapaxes(1, 2)
+                    continue
+                for form, q, r in np.argwhere(entries):
+                    part[q, :, r] += self.dtype.type(entries[form, q, r]) * totals[form]
             yield gram.reshape(block.size * L, block.size * L)
+
+
+def _in_these_forms(arrays: Mapping[str, NDArray[Any]], forms: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:
+    """The arrays of a summary with the sums of other forms, if these forms span them; else the same.
+
+    Earlier releases took another basis of the forms of some tables. With G = MF for their forms G and these forms F the
+    sums are those of M⁺: whatever is a combination of G, as the Gram matrices are, comes out the same.
+    """
+    given, squares = arrays.get("forms"), arrays.get("squares")
+    if given is None or squares is None or given.dtype != forms.dtype or given.shape[1:] != forms.shape[1:]:
+        return arrays
+    if 0 in (len(forms), len(given)) or squares.shape[:1] != given.shape[:1] or not np.all(np.isfinite(given)):
+        return arrays
+    if given.shape == forms.shape and np.allclose(given, forms, rtol=0, atol=1e-8):
+        return arrays
+    F, G = (matrices.reshape(len(matrices), forms[0].size) for matrices in (forms, given))
+    M = np.linalg.lstsq(F.T, G.T, rcond=1e-10)[0].T
+    if not np.allclose(M @ F, G, rtol=0, atol=1e-8 * np.abs(G).max(initial=0)):
+        return arrays
+    sums = np.tensordot(np.linalg.pinv(M), squares, axes=1).astype(squares.dtype)
+    return {**arrays, "forms": forms, "squares": sums}
 
 
 def _traces(sums: FloatArray) -> FloatArray:
@@ -278,10 +328,13 @@ def _planes_of_H(products: Scheme, plan: GramPlan) -> tuple[NDArray[np.float64],
     """The different planes of H in HᵀT and HᵀH, and which of them each plane is."""
     basis = np.concatenate([products.left, plan.planes], axis=1)
     columns: list[NDArray[np.float64]] = []
+    alike: dict[bytes, list[int]] = {}  # by what rounding leaves of them
     at: list[int] = []
-    for column in basis.T:
-        same = (n for n, known in enumerate(columns) if np.allclose(known, column, rtol=0, atol=1e-15))
+    for column, rounded in zip(basis.T, np.round(basis.T, 10) + 0.0):
+        known, atol = alike.setdefault(rounded.tobytes(), []), 1e-15 * np.abs(column).max()
+        same = (n for n in known if np.allclose(columns[n], column, rtol=0, atol=atol))
         at.append(next(same, len(columns)))
         if at[-1] == len(columns):
+            known.append(len(columns))
             columns.append(column)
     return np.stack(columns, axis=1), at

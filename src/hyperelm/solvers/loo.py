@@ -156,9 +156,9 @@ class ByCholesky(NamedTuple):
         n, m, copies, N = t.shape
         reduced, factor = self.reduced[number], self.factors[number]
         rows, rest, free = reduced.project(A, t.reshape(n * m, copies * N))
-        e = rows @ factor.solution(reduced.problem.cross) - rest
+        e = rows @ reduced.problem.solution(factor) - rest
         # a S⁻¹ aᴴ = ‖a G⁻¹‖²
-        P = factor.inverse_times(rows).reshape(n, m, -1)
+        P = reduced.problem.through(factor, rows).reshape(n, m, -1)
         leverage = _leverages(lambda p, q: np.einsum("mk,mk->m", P[p], P[q].conj()), free.reshape(n, m, -1), 1)
         loss = np.full((1, 1), (self.largest**2 + self.ridge) / self.ridge)
         return e.reshape(n, m, copies, N).transpose(0, 2, 3, 1)[:, None], leverage, _rounding(self.state, loss)

@@ -120,12 +120,12 @@ class Cholesky:
 
     S: Array
 
-    def solution(self, b: Array) -> Array:
-        """x of (AᴴA + λ) x = b from xᵀ = bᵀ S⁻¹ S⁻ᴴ, with one copy of b."""
+    def solution(self, b: Array, factor: float = 1.0) -> Array:
+        """x of factor (AᴴA + λ) x = b from factor xᵀ = bᵀ S⁻¹ S⁻ᴴ, with one copy of b."""
         xt = scratch_copy(b.T)
         (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, xt))
-        for adjoint in (0, 2):
-            xt = trsm(1, self.S, xt, side=1, trans_a=adjoint, overwrite_b=True)
+        for alpha, adjoint in ((1 / factor, 0), (1, 2)):
+            xt = trsm(alpha, self.S, xt, side=1, trans_a=adjoint, overwrite_b=True)
         return np.asarray(xt.T)
 
     def inverse_times(self, rows: Array) -> Array:
@@ -137,11 +137,16 @@ class Cholesky:
 
 @dataclass(frozen=True)
 class NormalEquations:
-    """AᴴA (K, K) and Aᴴt (K, R)."""
+    """AᴴA (K, K) and Aᴴt (K, R) of a problem min ‖fAx - t‖² + λ‖x‖².
+
+    The factor f is that of the algebra's table, whose square may be beyond the precision. What the methods give is that
+    of fA, but for the Cholesky factor.
+    """
 
     gram: Array
     cross: Array
     multiplicity: int
+    factor: float = 1.0
 
     @property
     def size(self) -> int:
@@ -160,7 +165,7 @@ class NormalEquations:
     def singular_values(self) -> NDArray[np.float64]:
         values = linalg.eigvalsh(self.gram, check_finite=False)[::-1]
         seen = values > values[0] * np.finfo(values.dtype).eps * self.size
-        return np.asarray(np.sqrt(np.where(seen, values, 0)), dtype=np.float64)
+        return self.factor * np.asarray(np.sqrt(np.where(seen, values, 0)), dtype=np.float64)
 
     def spectral(self) -> Spectral:
         values, vectors = linalg.eigh(self.gram, driver="evd", check_finite=False)
@@ -169,7 +174,7 @@ class NormalEquations:
         seen = values > values.max(initial=0) * np.finfo(values.dtype).eps * self.size
         z = np.zeros_like(self.cross)
         z[seen] = (vectors[:, seen].conj().T @ self.cross) / sigma[seen, None]
-        return Spectral(np.where(seen, sigma, 0), vectors, z, self.multiplicity)
+        return Spectral(np.where(seen, sigma, 0) * sigma.dtype.type(self.factor), vectors, z, self.multiplicity)
 
     def without(self, free: NDArray[np.intp], rtol: float) -> Reduced:
         """The Schur complement on the penalised unknowns."""
@@ -188,7 +193,8 @@ class NormalEquations:
         cross[gone] = 0
         inside = root.conj().T @ cross_free
         explained = float(_squares(inside).sum())
-        problem = NormalEquations(gram, cross, self.multiplicity)
+        problem = NormalEquations(gram, cross, self.multiplicity, self.factor)
+        root = root / root.real.dtype.type(self.factor)
         return Reduced(problem, kept, free, weights, root @ inside, root, explained)
 
     def _inverse_root(self, at: NDArray[np.intp]) -> Array:
@@ -199,7 +205,8 @@ class NormalEquations:
         return root
 
     def cholesky(self, ridge: float) -> Cholesky | None:
-        """The factor of AᴴA + λ, or None where that is not positive definite to rounding, or no number."""
+        """The factor of AᴴA + λ/f², or None where that is not positive definite to rounding, or no number."""
+        ridge = ridge / self.factor / self.factor
         if ridge > float(np.finfo(self.gram.dtype).max):
             return None
         transposed = scratch_copy(self.gram.T)
@@ -215,12 +222,20 @@ class NormalEquations:
         return float(self.gram.diagonal().real.max(initial=0)) or 1.0
 
     def largest(self) -> float:
-        """An estimate of the largest singular value of A, by Lanczos' method."""
+        """An estimate of the largest singular value of fA, by Lanczos' method."""
         unit = self._unit
-        return float(np.sqrt(unit) * np.sqrt(lanczos(lambda v: (self.gram @ v) / unit, self.gram)))
+        return self.factor * float(np.sqrt(unit) * np.sqrt(lanczos(lambda v: (self.gram @ v) / unit, self.gram)))
+
+    def solution(self, factor: Cholesky) -> Array:
+        """x, given the Cholesky factor: (f²AᴴA + λ) x = fAᴴt."""
+        return factor.solution(self.cross, self.factor)
+
+    def through(self, factor: Cholesky, rows: Array) -> Array:
+        """fAG⁻¹, (m, K), of rows fA, where f²AᴴA + λ = GᴴG: what leverages are the squares of."""
+        return factor.inverse_times(rows / rows.real.dtype.type(self.factor))
 
     def extreme_values(self, factor: Cholesky | None) -> tuple[float, float]:
-        """Estimates of the largest and the smallest singular value of A, given the Cholesky factor of AᴴA.
+        """Estimates of the largest and the smallest singular value of fA, given the Cholesky factor of AᴴA.
 
         By Lanczos' method for AᴴA and for its inverse: a few per cent for a few products. Small matrices give all
         their eigenvalues in that time.
@@ -233,7 +248,7 @@ class NormalEquations:
             return largest, 0.0
         # The transposed matrix, of which S is the factor, has the same eigenvalues.
         inverse = lanczos(lambda v: linalg.cho_solve((factor.S, False), v * unit, check_finite=False), self.gram)
-        return largest, float(np.sqrt(unit) / np.sqrt(inverse))
+        return largest, self.factor * float(np.sqrt(unit) / np.sqrt(inverse))
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class QR(Accumulator):
         """Go on from normal equations: as rows whose AᴴA and Aᴴt these are."""
         state = cls(gram.algebra, gram.unknowns, gram.targets, gram.dtype)
         explained = 0.0
-        for n, problem in enumerate(gram.problems()):
+        for n, problem in enumerate(gram.problems() if gram.rows else ()):
             part = problem.spectral()
             state._fold(n, part.sigma[:, None] * part.V.conj().T, part.z)
             explained += float(part.energies().sum())

@@ -126,7 +126,7 @@ def _by_cholesky(
         factor = reduced.problem.cholesky(ridge)
         if factor is None:
             return None
-        xs.append(reduced.restore(factor.solution(reduced.problem.cross)))
+        xs.append(reduced.restore(reduced.problem.solution(factor)))
         factors.append(factor)
     if ridge > 0:
         return Solution(state.numbers(xs), *_rank_and_condition(state, problems, rtol, spectrum), ridge)

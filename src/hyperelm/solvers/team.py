@@ -12,6 +12,7 @@ Fresh memory of the size of a row block costs more than the arithmetic that fill
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -122,6 +123,8 @@ def _on_one_thread(libraries: Sequence[Any]) -> Iterator[None]:
 
 
 _lock = threading.Lock()
+if hasattr(os, "register_at_fork"):  # a lock that another thread holds would never be released in the child
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _limited: dict[str, tuple[int, int]] = {}  # by how many, and how many threads there were before
 
 
