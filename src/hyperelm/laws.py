@@ -129,7 +129,13 @@ def _product(table: Points) -> Product:
 
 
 def balanced(table: Table) -> Table:
-    """The same algebra in units that are scaled by powers of two, so that its entries have like sizes.
+    """The same algebra in units that are scaled by powers of two, so that its entries have like sizes."""
+    e = balancing(table)
+    return np.ldexp(table, e[:, None, None] + e[:, None] - e)
+
+
+def balancing(table: Table) -> NDArray[np.intp]:
+    """The exponents of the scales s of these units.
 
     In the units s_i u_i entry (i, j, k) is table[i, j, k] s_i s_j / s_k. The scales minimise the sum of squares of the
     logarithms of all entries but zeros, which is a linear problem in log s. So the result does not depend on the units
@@ -143,8 +149,7 @@ def balanced(table: Table) -> Table:
         s = _scales(logarithms, counted)
         now = logarithms + s[:, None, None] + s[:, None] - s
         counted = used & (now >= now.max(where=used, initial=-np.inf) - _NOISE)
-    e = np.round(s).astype(int)
-    return np.ldexp(table, e[:, None, None] + e[:, None] - e)
+    return np.round(s).astype(np.intp)
 
 
 def _scales(logarithms: Table, counted: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm.laws import balanced
+from hyperelm.laws import balanced, balancing
 
 Table = NDArray[np.float64]
 _TOLERANCE = 1e-7  # relative; a change of basis of condition 1e4 still leaves ten times that margin
@@ -103,16 +103,16 @@ def _matrices(n: int, field: str) -> str:
 
 def identity_of(table: Table) -> NDArray[np.float64] | None:
     """The number e with ex = xe = x for all x, if any: Σ_i e_i table[i, j, k] = Σ_i e_i table[j, i, k] = δ_jk."""
-    d = len(table)
-    both = np.stack([table, table.swapaxes(0, 1)], axis=1).reshape(d, -1).T
-    target = np.tile(np.eye(d).ravel(), 2)
-    e = np.eye(d)[0]
-    if not np.array_equal(both[:, 0], target):  # else it is exactly the first unit
-        sizes = np.linalg.norm(both, axis=0)
-        sizes[sizes == 0] = 1
-        parts = np.linalg.lstsq(both / sizes, target, rcond=None)[0]
-        e = parts / sizes
-        if np.abs(both @ e - target).max() > 1e-10 * max(1.0, np.abs(parts).max()):
+    e = np.eye(len(table))[0]
+    if not (np.array_equal(table[0], np.eye(len(e))) and np.array_equal(table[:, 0], np.eye(len(e)))):
+        # In units of like sizes; else it is exactly the first unit.
+        exponents = balancing(table)
+        even = balanced(table)
+        both = np.stack([even, even.swapaxes(0, 1)], axis=1).reshape(len(e), -1).T
+        target = np.tile(np.eye(len(e)).ravel(), 2)
+        e = np.linalg.lstsq(both, target, rcond=None)[0]
+        if np.abs(both @ e - target).max() > 1e-10 * max(1.0, np.abs(e).max()):
             return None
+        e = np.ldexp(e, exponents)
     e.setflags(write=False)
     return e

@@ -309,9 +309,10 @@ def test_algebras_with_too_many_forms(monkeypatch):
     one, other = (pickle.loads(pickle.dumps(Gram(algebra, 3, 2))) for _ in range(2))
     one.merge(other)
     assert isinstance(as_long_as_safe(one, A, B, None, ridge=1.0), QR)
-    X, Y = np.random.default_rng(0).standard_normal((2, 30, 8))
-    for ridge in (0.1, "gcv"):
-        whole = ELMRegressor(algebra, 2, ridge=ridge, random_state=0).fit(X, Y)
+    X = np.random.default_rng(0).standard_normal((30, 8))
+    Y = np.tanh(X[:, ::-1])
+    for ridge in (0.1, "gcv", "loo"):
+        whole = ELMRegressor(algebra, 2, ridge=ridge, direct_link=True, random_state=0).fit(X, Y)
         assert whole.solver_ == "qr"
     parts = ELMRegressor(algebra, 2, ridge=0.1, random_state=0, weight_scale=0.5)
     parts.partial_fit(X[:9], Y[:9]).partial_fit(X[9:], Y[9:])
