@@ -12,7 +12,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
 def test_python_runs(code):
-    exec(compile(code.replace("n_hidden=500", "n_hidden=50"), "README.md", "exec"), {})
+    exec(compile(re.sub(r"(n_hidden\W+)\d+", r"\g<1>50", code), "README.md", "exec"), {})
 
 
 def test_python_of_the_page_on_large_data_runs(tmp_path, monkeypatch):

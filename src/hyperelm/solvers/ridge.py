@@ -11,7 +11,7 @@ such means tends to be that of a ridge that is too small. On hundreds of real ta
 on which the network is worse than ridge regression.
 
 Where labels follow from the largest of the outputs y, the labels judge: the ridge has the smallest log loss of
-probabilities in proportion to exp(4y), y being the outputs for rows that are left out.
+probabilities in proportion to exp(3y), y being the outputs for rows that are left out.
 
 Three things keep the choice cheap.
 
@@ -51,7 +51,7 @@ _FEWEST = 256  # ... so many rows
 _FARTHEST = 0.25  # the share of these that are the farthest rows
 _COMBINATIONS = 32  # of the targets
 _SCRATCH = 2**19  # numbers in the errors of some rows for all ridges
-_STEEPNESS = 4.0  # of probabilities, as functions of the outputs
+_STEEPNESS = 3.0  # of probabilities, as functions of the outputs
 _HIGHEST = 2.0  # log₁₀ of the largest ridge, in units of σ₁², that is not infinite
 _DECOMPOSED = 400  # unknowns of a block up to which its singular vectors are found
 
