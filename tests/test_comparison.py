@@ -18,6 +18,8 @@ from sklearn.preprocessing import scale
 from hyperelm import ELMClassifier, ELMRegressor, compare
 from hyperelm.comparison import Comparison
 
+pytestmark = pytest.mark.filterwarnings("ignore::hyperelm.BiasOnlyWarning")  # targets here are random
+
 X, Y = (scale(part) for part in load_linnerud(return_X_y=True))
 
 

@@ -137,9 +137,9 @@ B_INF[2, 0, 0] = -np.inf
         (
             lambda: linalg.lstsq(A, B, H, ridge=-1),
             ValueError,
-            "`ridge` must be a finite number >= 0 or 'gcv', got -1",
+            "`ridge` must be a finite number >= 0 or one of 'auto', 'loo', 'gcv', got -1",
         ),
-        (lambda: linalg.lstsq(A, B, H, ridge="auto"), ValueError, "`ridge` must be"),
+        (lambda: linalg.lstsq(A, B, H, ridge="cv"), ValueError, "`ridge` must be"),
         (lambda: linalg.lstsq(A, B, "quaternions"), TypeError, "`algebra` must be an Algebra, .* `algebras.get`"),
         (
             lambda: linalg.lstsq(A, B, H, rtol=np.float32(2)),

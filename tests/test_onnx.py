@@ -27,6 +27,8 @@ from hyperelm.activations import ACTIVATIONS
 from hyperelm.elm.table import TableRegressor
 from hyperelm.onnx import ACTIVATIONS as NODES
 
+pytestmark = pytest.mark.filterwarnings("ignore::hyperelm.BiasOnlyWarning")  # targets here are random
+
 ALGEBRAS = ["real", "complex", "dual", "quaternions", "R[-1,+1]", "tessarines", "klein4", "paper-Cl(1,1)", "octonions"]
 
 

@@ -21,6 +21,8 @@ from hyperelm.elm.table import TableRegressor
 
 FAST = ("--algebra", "real", "--algebra", "complex")
 
+pytestmark = pytest.mark.filterwarnings("ignore::hyperelm.BiasOnlyWarning")  # some targets here are random
+
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])

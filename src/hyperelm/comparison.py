@@ -142,12 +142,13 @@ def compare(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_linnerud
-    >>> from sklearn.linear_model import Ridge
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import RidgeCV
     >>> from hyperelm import ELMRegressor, compare
-    >>> X, Y = load_linnerud(return_X_y=True)
-    >>> network = ELMRegressor("quaternions", 5, packing="imaginary", random_state=0)
-    >>> result = compare({"ridge": Ridge(), "ELM": network}, X, Y, n_repeats=2)
+    >>> X, Y = load_diabetes(return_X_y=True)
+    >>> network = ELMRegressor("quaternions", 20, random_state=0)
+    >>> result = compare({"ridge": RidgeCV(np.logspace(-4, 4, 9)), "ELM": network}, X, Y, n_repeats=2)
     >>> len(result.scores["ELM"]), sorted(result.test("ELM"))
     (10, ['difference', 'high', 'low', 'p', 't'])
     """

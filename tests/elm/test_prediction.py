@@ -17,6 +17,8 @@ from hyperelm.activations import ACTIVATIONS
 from hyperelm.elm.classifier import _nearest_probabilities
 from hyperelm.elm.table import TableRegressor
 
+pytestmark = pytest.mark.filterwarnings("ignore::hyperelm.BiasOnlyWarning")  # targets here are random
+
 # Activations that stay within ±1 for arguments of any size; of `sine` that is chance, and the others follow the rows.
 SATURATING = ("tanh", "sigmoid", "gaussian", "hard_tanh", "softsign")
 BEYOND = "`X` must have rows whose codes and outputs are within float32"

@@ -12,6 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 from hyperelm import Algebra, ELMRegressor, ELMRegressorCV, RankDeficiencyWarning, algebras, linalg, pack, unpack
 
+pytestmark = pytest.mark.filterwarnings("ignore::hyperelm.BiasOnlyWarning")  # targets here are random
+
 ROWS = 150
 
 

@@ -22,6 +22,8 @@ from threadpoolctl import threadpool_limits
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV, algebras
 from hyperelm.solvers import team as teams
 
+pytestmark = pytest.mark.filterwarnings("ignore::hyperelm.BiasOnlyWarning")  # targets here are random
+
 ESTIMATORS = (ELMRegressor, ELMClassifier, ELMAutoencoder)
 X, Y = make_regression(60, 8, n_targets=3, noise=0.1, random_state=0)
 LABELS = np.where(Y[:, 0] > 0, "up", "down")

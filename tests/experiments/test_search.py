@@ -58,8 +58,9 @@ def positions():
 
 
 @pytest.mark.parametrize("name", ["-+-/--+/+--", "+-+/+--/-++"])
-def test_a_run_is_an_elm(positions, name):
-    """A candidate on the Lorenz task is what anybody gets with the regressor and the seed of the row."""
+def test_a_run_is_an_elm(positions, name, monkeypatch):
+    """A candidate on the Lorenz task is the regressor with the seed of the row, and biases of the scale of weights."""
+    monkeypatch.setattr(base, "AUTO_BIAS", base.AUTO_SCALE)
     settings = load("search", changes=["n_hidden=6"]).settings
     rows = search.execute(Unit("main", "", name, 6, 0, 2), settings).rows
     X, y = sliding_windows(positions[:300], 3)

@@ -270,13 +270,14 @@ class BaseELM(RowChecks, Prediction, BaseEstimator):
         # Of all rows at once no row can be left out: their QR decomposition has the same errors.
         left_out = source.fold(replace(training, kind=QR), _checked).state if self.solver == "svd" else state
         labels = self._judged_by_labels()
-        mix, places = combinations(state.targets, labels=labels), self._output.places
+        mix, places, columns = combinations(state.targets, labels=labels), self._output.places, self._output.columns
         if mix is not None:
             left_out = left_out.combined(mix)
             places = self._output.components_of(mix.shape[1])
-        sample = source.fold(Sampling(training, min(1.0, sample_size(state) / state.rows), mix), itself)
-        columns = self._output.columns
-        choice = best_by_loo(left_out, sample, free=free, places=places, columns=columns, labels=labels)
+        sampling = Sampling(training, min(1.0, sample_size(state) / state.rows), mix)
+        # The sample of rows stays where it is gathered: only the choice comes back from a cluster.
+        find = partial(best_by_loo, left_out, free=free, places=places, columns=columns, labels=labels)
+        choice = source.fold(sampling, find)
         seen = state.shows(choice.error * columns * state.weight)
         solution = answer(state, choice.ridge, free=free, final=final) if final or seen else None
         return summary, solution and replace(solution, is_bias_only=choice.is_bias_only), choice

@@ -202,7 +202,12 @@ class _Mean:
 
     @property
     def rounding(self) -> float:
-        """Differences of scores that say nothing: 1e3 eps of the spread of the targets, and a few of their size."""
+        """Differences of scores that say nothing: 1e3 eps of the spread of the targets, and a few of their size.
+
+        Log losses are never as exact, since they hardly change once all labels are right.
+        """
+        if self.labels:
+            return 1e-4
         T, eps = self.sample.T.astype(np.float64, copy=False), float(np.finfo(self.sample.T.dtype).eps)
         return float((1e3 * eps * T.std(axis=0).max(initial=0)) ** 2 + (4 * eps * np.abs(T).max(initial=0)) ** 2)
 
