@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from hyperelm import Algebra, ELMRegressor, algebras, experiments, linalg
 from hyperelm.cli import app
 from hyperelm.datasets import lorenz, sliding_windows
+from hyperelm.elm import base
 from hyperelm.elm.networks import Networks
 from hyperelm.experiments import Store, StoreError, report, search, search_tasks
 from hyperelm.experiments.comparison import Comparison
