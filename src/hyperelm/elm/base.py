@@ -42,7 +42,7 @@ from hyperelm.solvers.choice import KINDS, METHODS, answer
 from hyperelm.solvers.ridge import Choice, best_by_loo, combinations, sample_size
 from hyperelm.solvers.solve import check_ridge
 from hyperelm.solvers.spectrum import LABELS, VALUES, Caution
-from hyperelm.solvers.team import Team
+from hyperelm.solvers.team import Team, one_blas
 
 # Pre-activations of this root mean square: in the bend of tanh, where a layer is neither linear nor saturated.
 AUTO_SCALE = 0.5
@@ -277,7 +277,8 @@ class BaseELM(RowChecks, Prediction, BaseEstimator):
         sampling = Sampling(training, min(1.0, sample_size(state) / state.rows), mix)
         # The sample of rows stays where it is gathered: only the choice comes back from a cluster.
         find = partial(best_by_loo, left_out, free=free, places=places, columns=columns, labels=labels)
-        choice = source.fold(sampling, find)
+        with one_blas():  # threads of NumPy that wait for work after the pass would slow down those of the solution
+            choice = source.fold(sampling, find)
         seen = state.shows(choice.error * columns * state.weight)
         solution = answer(state, choice.ridge, free=free, final=final) if final or seen else None
         return summary, solution and replace(solution, is_bias_only=choice.is_bias_only), choice

@@ -12,6 +12,7 @@ In the basis V of the singular vectors S is diagonal, so rows that are projected
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from hyperelm._arrays import to_numpy
 from hyperelm._validation import FloatArray, as_hypercomplex
+from hyperelm.decomposition import Block
 from hyperelm.planes import block_basis, block_matrix, from_planes, gather, planes, put_coordinates
 from hyperelm.solvers.accumulator import Accumulator, check_weight
 from hyperelm.solvers.gram import Gram
@@ -67,46 +69,77 @@ def left_out_residuals(
     return residuals_by(BySpectrum(spectrum, ridges), H, T, sample_weight)[0]
 
 
+class BlockRows(NamedTuple):
+    """Some rows in one block of the algebra, without what the free unknowns explain of them (`Reduced.project`).
+
+    rows : (n, m, K), B(a)
+    rest : (n, m, copies, N), their targets
+    free : (n, m, rank), AW of the free unknowns
+    """
+
+    rows: Array
+    rest: Array
+    free: Array
+
+
 class Way(Protocol):
     """How residuals and leverages are found for some ridges."""
 
     @property
     def state(self) -> Accumulator: ...
     @property
+    def reduced(self) -> Sequence[Reduced]: ...
+    @property
     def ridges(self) -> NDArray[np.float64]: ...
-    def residuals(self, number: int, A: Array, t: Array) -> tuple[Array, Array, Array]:
-        """Of the rows A, (n m, K), and their targets t, (n, m, copies, N), of the block with this number: the residuals
-        (n, ridges, copies, N, m), the leverage blocks (n, n, ridges, m), and the rounding of these, (ridges, 1)."""
+    def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
+        """Of rows in the block with this number: the residuals (n, ridges, copies, N, m), the leverage blocks
+        (n, n, ridges, m), and the rounding of these, (ridges, 1)."""
+
+
+def block_rows(state: Accumulator, reduced: Sequence[Reduced], H: FloatArray, T: FloatArray) -> list[BlockRows]:
+    """Rows H, (m, L, d), and targets T, (m, N, d), in every block."""
+    basis, m = block_basis(state.algebra), len(H)
+    entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
+    found = []
+    for n, block in enumerate(basis.blocks):
+        A = block_matrix(entries[basis.entry_slices[n]], block)
+        rows, rest, free = reduced[n].project(A, gather(coordinates[basis.coordinate_slices[n]], block))
+        shape = block.size, m, block.copies, state.targets
+        found.append(BlockRows(*(part.reshape(block.size, m, -1) for part in (rows, rest, free))))
+        found[-1] = found[-1]._replace(rest=rest.reshape(shape))
+    return found
 
 
 def residuals_by(
     way: Way, H: FloatArray, T: FloatArray, sample_weight: FloatArray | None
 ) -> tuple[FloatArray, NDArray[np.float64]]:
-    """The residuals of rows that are left out, (m, ridges, N, d), and the leverage of each row, (m, ridges).
+    """The residuals of rows that are left out, (m, ridges, N, d), and the leverage of each row, (m, ridges)."""
+    if len(H) == 0:
+        shape = (0, len(way.ridges), way.state.targets, way.state.algebra.dim)
+        return np.zeros(shape, way.state.dtype), np.zeros(shape[:2])
+    return left_out_by(way, block_rows(way.state, way.reduced, H, T), check_weight(sample_weight, len(H)))
+
+
+def left_out_by(
+    way: Way, blocks: Sequence[BlockRows], weight: NDArray[np.float64] | None
+) -> tuple[FloatArray, NDArray[np.float64]]:
+    """As `residuals_by`, of rows in all blocks of the algebra.
 
     The leverage is a mean over the d components, so that its sum over all rows is tr S_λ/d of the hat matrix S_λ.
     """
-    state, basis, ridges = way.state, block_basis(way.state.algebra), len(way.ridges)
-    d, weight = state.algebra.dim, check_weight(sample_weight, len(H))
-    leverages = np.zeros((len(H), ridges))
-    shape = (len(H), ridges, state.targets, d)
-    if len(H) == 0:
-        return np.zeros(shape, state.dtype), leverages
-    entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
-    residuals = np.empty((d, len(H), ridges * state.targets), state.dtype)
+    state, basis, ridges, m = way.state, block_basis(way.state.algebra), len(way.ridges), blocks[0].rows.shape[1]
+    d, leverages = state.algebra.dim, np.zeros((m, ridges))
+    residuals = np.empty((d, m, ridges * state.targets), state.dtype)
     for n, block in enumerate(basis.blocks):
-        at = basis.coordinate_slices[n]
-        A = block_matrix(entries[basis.entry_slices[n]], block)
-        t = gather(coordinates[at], block).reshape(block.size, len(H), block.copies, state.targets)
-        e, leverage, rounding = way.residuals(n, A, t)
+        e, leverage, rounding = way.residuals(n, blocks[n])
         if weight is not None:
             leverage *= weight
         leverages += block.parts * block.copies / d * np.einsum("pprm->mr", leverage).real
         left_out = _solve_rows(np.eye(block.size)[:, :, None, None] - leverage, e, rounding)
         # (n, ridges, copies, N, m) -> (n m, copies ridges N)
-        left_out = left_out.transpose(0, 4, 2, 1, 3).reshape(block.size * len(H), -1)
-        put_coordinates(left_out, residuals[at], block)
-    return from_planes(residuals, basis.coordinates).reshape(shape), leverages
+        left_out = left_out.transpose(0, 4, 2, 1, 3).reshape(block.size * m, -1)
+        put_coordinates(left_out, residuals[basis.coordinate_slices[n]], block)
+    return from_planes(residuals, basis.coordinates).reshape(m, ridges, state.targets, d), leverages
 
 
 class BySpectrum(NamedTuple):
@@ -119,13 +152,16 @@ class BySpectrum(NamedTuple):
     def state(self) -> Accumulator:
         return self.spectrum.state
 
-    def residuals(self, number: int, A: Array, t: Array) -> tuple[Array, Array, Array]:
-        n, m, copies, N = t.shape
-        spectrum, ridges, part, dtype = self.spectrum, self.ridges, self.spectrum.parts[number], A.real.dtype
-        rows, rest, free = spectrum.reduced[number].project(A, t.reshape(n * m, copies * N))
+    @property
+    def reduced(self) -> Sequence[Reduced]:
+        return self.spectrum.reduced
+
+    def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
+        n, m, copies, N = block.rest.shape
+        spectrum, ridges, part, dtype = self.spectrum, self.ridges, self.spectrum.parts[number], block.rows.real.dtype
         # In units of the largest singular value: the squares of rows may be beyond their precision.
         unit = spectrum.largest or 1.0
-        P = ((rows / dtype.type(unit)) @ part.V).reshape(n, m, -1)
+        P = (block.rows / dtype.type(unit)) @ part.V
         sigma = np.asarray(part.sigma, np.float64) / unit
         below = sigma**2 + (ridges / unit / unit)[:, None]
         seen = (ridges[:, None] > 0) & (below > 0) | (sigma > default_rtol(spectrum.state))
@@ -133,8 +169,8 @@ class BySpectrum(NamedTuple):
         coefficients = (inverse * sigma.astype(dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
         predicted = coefficients.reshape(len(ridges) * copies * N, len(sigma)) @ P.reshape(n * m, len(sigma)).T
         e = np.moveaxis(predicted.reshape(len(ridges), copies, N, n, m), 3, 0)
-        e = e - np.moveaxis(rest.reshape(t.shape), 1, 3)[:, None]
-        leverage = _leverages(lambda p, q: inverse @ (P[p] * P[q].conj()).T, free.reshape(n, m, -1), len(ridges))
+        e = e - np.moveaxis(block.rest, 1, 3)[:, None]
+        leverage = _leverages(lambda p, q: inverse @ (P[p] * P[q].conj()).T, block.free, len(ridges))
         loss = below.max(axis=1, initial=0) / below.min(axis=1, initial=np.inf, where=seen)
         return e, leverage, _rounding(self.state, loss[:, None])
 
@@ -152,16 +188,22 @@ class ByCholesky(NamedTuple):
     def ridges(self) -> NDArray[np.float64]:
         return np.array([self.ridge])
 
-    def residuals(self, number: int, A: Array, t: Array) -> tuple[Array, Array, Array]:
-        n, m, copies, N = t.shape
-        reduced, factor = self.reduced[number], self.factors[number]
-        rows, rest, free = reduced.project(A, t.reshape(n * m, copies * N))
-        e = rows @ reduced.problem.solution(factor) - rest
-        # a S⁻¹ aᴴ = ‖a G⁻¹‖²
-        P = reduced.problem.through(factor, rows).reshape(n, m, -1)
-        leverage = _leverages(lambda p, q: np.einsum("mk,mk->m", P[p], P[q].conj()), free.reshape(n, m, -1), 1)
+    def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
+        (n, m, K), problem, factor = block.rows.shape, self.reduced[number].problem, self.factors[number]
+        e = block.rows.reshape(n * m, K) @ problem.solution(factor) - block.rest.reshape(n * m, -1)
+        # a S⁻¹ aᴴ = ‖a G⁻¹‖². Where that is a multiple of 1 the first row of the block shows it.
+        alike = has_scalar_leverage(block_basis(self.state.algebra).blocks[number])
+        shown = block.rows[:1] if alike else block.rows
+        P = problem.through(factor, shown.reshape(len(shown) * m, K)).reshape(len(shown), m, K)
+
+        def penalised(p: int, q: int) -> Array:
+            if alike:
+                return np.einsum("mk,mk->m", P[0], P[0].conj()) if p == q else np.zeros(m)
+            return np.einsum("mk,mk->m", P[p], P[q].conj())
+
+        leverage = _leverages(penalised, block.free, 1)
         loss = np.full((1, 1), (self.largest**2 + self.ridge) / self.ridge)
-        return e.reshape(n, m, copies, N).transpose(0, 2, 3, 1)[:, None], leverage, _rounding(self.state, loss)
+        return _by_row_last(e.reshape(block.rest.shape)), leverage, _rounding(self.state, loss)
 
 
 class ByBias(NamedTuple):
@@ -174,12 +216,29 @@ class ByBias(NamedTuple):
     def ridges(self) -> NDArray[np.float64]:
         return np.array([np.inf])
 
-    def residuals(self, number: int, A: Array, t: Array) -> tuple[Array, Array, Array]:
-        n, m, copies, N = t.shape
-        _, rest, free = self.reduced[number].project(A, t.reshape(n * m, copies * N))
-        leverage = _leverages(lambda *_: np.zeros(m), free.reshape(n, m, -1), 1)
-        e = -rest.reshape(n, m, copies, N).transpose(0, 2, 3, 1)[:, None]
-        return e, leverage, _rounding(self.state, np.ones((1, 1)))
+    def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
+        leverage = _leverages(lambda *_: np.zeros(block.rows.shape[1]), block.free, 1)
+        return _by_row_last(-block.rest), leverage, _rounding(self.state, np.ones((1, 1)))
+
+
+def _by_row_last(e: Array) -> Array:
+    """Residuals of one ridge, (n, m, copies, N) -> (n, 1, copies, N, m)."""
+    return e.transpose(0, 2, 3, 1)[:, None]
+
+
+@lru_cache(maxsize=256)
+def has_scalar_leverage(block: Block) -> bool:
+    """Whether the leverage blocks of all rows are multiples of 1, as those of quaternions are.
+
+    They are polynomials in the components of the rows, over a common denominator. Whether these vanish off the diagonal
+    and agree on it, random rows decide.
+    """
+    n, d = block.size, len(block.matrices)
+    numbers = np.random.default_rng(0).standard_normal((3, 2, d))
+    A = np.einsum("mld,dpq->pmql", numbers, block.matrices).reshape(3 * n, 2 * n)
+    hat = (A @ np.linalg.solve(A.conj().T @ A + np.eye(2 * n), A.conj().T)).reshape(n, 3, n, 3)
+    leverage = np.einsum("pmqm->mpq", hat)
+    return np.allclose(leverage, leverage[:, :1, :1] * np.eye(n), rtol=0, atol=1e-12)
 
 
 def _leverages(penalised: Callable[[int, int], Array], free: Array, ridges: int) -> Array:

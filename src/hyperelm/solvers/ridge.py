@@ -22,13 +22,13 @@ Three things keep the choice cheap.
   of E.
 - Unknowns: up to some hundreds, the singular vectors give the errors of all ridges at once. Beyond, they cost more than
   a Cholesky decomposition of S = AᴴA + λ for each of a handful of ridges: with S = GᴴG the leverage of a row is
-  ‖a G⁻¹‖², and the error curve is bracketed in steps of two decades, of one, and by a parabola.
+  ‖a G⁻¹‖², and the best ridge is bracketed in steps of two decades, then by a parabola.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from hyperelm._arrays import namespace, to_numpy
 from hyperelm._validation import FloatArray, as_real
 from hyperelm.solvers.accumulator import Accumulator
-from hyperelm.solvers.loo import ByBias, ByCholesky, BySpectrum, Way, residuals_by
+from hyperelm.solvers.loo import BlockRows, ByBias, ByCholesky, BySpectrum, Way, block_rows, left_out_by
 from hyperelm.solvers.problem import NormalEquations, Reduced
 from hyperelm.solvers.solve import normal_equations
 from hyperelm.solvers.spectrum import LABELS, VALUES, Caution, Spectrum, best_permitted, is_permitted, project_out
@@ -46,7 +46,8 @@ from hyperelm.solvers.sums import row_blocks
 from hyperelm.solvers.team import one_blas
 
 _PER_DECADE = 5  # ridges on the path
-_NUMBERS = 2**20  # real numbers in the rows that are left out and their targets, if there are more than ...
+_NUMBERS = 2**20  # real numbers in the rows that are left out and their targets, and ...
+_PRODUCTS = 2**29  # ... products of two of them in their leverages, if there are more than ...
 _FEWEST = 256  # ... so many rows
 _FARTHEST = 0.25  # the share of these that are the farthest rows
 _COMBINATIONS = 32  # of the targets
@@ -101,8 +102,8 @@ class Scores(NamedTuple):
 
 def sample_size(state: Accumulator) -> int:
     """How many of its rows are left out."""
-    numbers = state.unknowns + min(state.targets, _COMBINATIONS)
-    return max(_FEWEST, _NUMBERS // max(1, numbers * state.algebra.dim))
+    numbers = max(1, (state.unknowns + min(state.targets, _COMBINATIONS)) * state.algebra.dim)
+    return max(_FEWEST, min(_NUMBERS // numbers, _PRODUCTS // numbers**2))
 
 
 def drawn(lengths: NDArray[np.float64], share: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -168,6 +169,9 @@ def best_by_loo(
         return _on_path(Spectrum(state, free, problems), mean)
 
 
+Part = tuple[slice, list[BlockRows]]
+
+
 @dataclass(frozen=True)
 class _Mean:
     """The mean squared error of a sample that is left out row by row."""
@@ -181,13 +185,19 @@ class _Mean:
     def caution(self) -> Caution:
         return LABELS if self.labels else VALUES
 
-    def scores(self, way: Way) -> Scores:
-        """Of every ridge; infinite where a row has no such error."""
-        sample, ridges = self.sample, len(way.ridges)
-        total, leverage, log_loss = np.zeros(ridges), np.zeros(ridges), np.zeros(ridges)
+    def parts(self, state: Accumulator, reduced: Sequence[Reduced], ridges: int) -> Iterator[Part]:
+        """The sample in all blocks of the algebra, as many rows at a time as have errors for so many ridges."""
+        sample = self.sample
         size = max(16, _SCRATCH // max(1, ridges * sample.T[0].size))
         for rows in row_blocks(len(sample.H), size):
-            e, of_rows = residuals_by(way, sample.H[rows], sample.T[rows], sample.weight[rows])
+            yield rows, block_rows(state, reduced, sample.H[rows], sample.T[rows])
+
+    def scores(self, way: Way, parts: Iterable[Part] | None = None) -> Scores:
+        """Of every ridge; infinite where a row has no such error. `parts` are those of the sample, if known."""
+        sample, ridges = self.sample, len(way.ridges)
+        total, leverage, log_loss = np.zeros(ridges), np.zeros(ridges), np.zeros(ridges)
+        for rows, blocks in self.parts(way.state, way.reduced, ridges) if parts is None else parts:
+            e, of_rows = left_out_by(way, blocks, sample.weight[rows])
             leverage += sample.times[rows] @ of_rows
             e = e.reshape(len(e), ridges, -1)[:, :, self.places].astype(np.float64, copy=False)
             total += np.einsum("m,mrc,mrc->r", sample.times[rows], e, e)
@@ -224,10 +234,11 @@ def _on_path(spectrum: Spectrum, mean: _Mean) -> Choice:
 
 
 def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> Choice:
-    """From the scores of a handful of ridges 10ᵘσ₁²: steps of two decades in u, then of one, then a parabola."""
+    """From the scores of a handful of ridges 10ᵘσ₁²: steps of two decades in u, then where a parabola is smallest."""
     problems: list[NormalEquations] = [part.problem for part in reduced]
     largest = max(problem.largest() for problem in problems)
-    of_bias = mean.scores(ByBias(state, reduced))
+    parts = list(mean.parts(state, reduced, 1))
+    of_bias = mean.scores(ByBias(state, reduced), parts)
     known: dict[float, Scores] = {}
 
     def score(u: float) -> float:
@@ -236,7 +247,7 @@ def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> C
             factors = [factor for problem in problems if (factor := problem.cholesky(ridge)) is not None]
             way = ByCholesky(state, reduced, factors, ridge, largest)
             nothing = Scores(np.full(1, np.inf), np.full(1, np.inf))
-            known[u] = mean.scores(way) if len(factors) == len(problems) else nothing
+            known[u] = mean.scores(way, parts) if len(factors) == len(problems) else nothing
         return float(known[u].compared[0])
 
     def is_open(u: float) -> bool:
@@ -249,11 +260,11 @@ def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> C
     rounding = max(problem.floor for problem in problems)
     lowest = float(np.ceil(np.log10(max(rounding, VALUES.extrapolation)) - 1e-9))
     best = min(np.arange(lowest + 1, 0.5, 2.0).tolist() or [0.0], key=score)
-    for step in (1.0, -1.0):
-        while best + step not in known and is_open(best + step) and score(best + step) < score(best):
-            best += step
-    if best - 1 in known and best + 1 in known:
-        best = min((best, best + _vertex(*(np.log(score(best + k)) for k in (-1, 0, 1)))), key=score)
+    # Where the best is the first or the last, the curve goes on beyond it, in steps of one decade.
+    for step, end in ((1.0, max), (-1.0, min)):
+        while best == end(known) and is_open(best + step):
+            best = min((best, best + step), key=score)
+    best = min((best, _vertex(best, {u: score(u) for u in known})), key=score)
     if of_bias.compared[0] <= score(best) + mean.rounding:
         error = float(of_bias.errors[0])
         return Choice(largest**2 / float(np.finfo(state.dtype).eps), error, mean.rounding < error < np.inf)
@@ -266,7 +277,16 @@ def _log_loss(outputs: NDArray[Any], indicators: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.log(np.exp(z).sum(axis=2)) - (z * indicators).sum(axis=2))
 
 
-def _vertex(left: float, middle: float, right: float) -> float:
-    """Where the parabola through (-1, left), (0, middle) and (1, right) is smallest, for a smallest middle."""
-    bend = left - 2 * middle + right
-    return float(np.clip((left - right) / (2 * bend), -0.5, 0.5)) if np.isfinite(bend) and bend > 0 else 0.0
+def _vertex(best: float, scores: Mapping[float, float]) -> float:
+    """Where the parabola through the best point and its neighbours is smallest, of the logarithms of scores; the best
+    point itself where it has no neighbour on one side, or where the parabola is not bent."""
+    below = max((u for u in scores if u < best and scores[u] < np.inf), default=best)
+    above = min((u for u in scores if u > best and scores[u] < np.inf), default=best)
+    if not below < best < above or min(scores[below], scores[best], scores[above]) <= 0:
+        return best
+    left, right = best - below, above - best
+    fall, rise = (np.log(scores[u] / scores[best]) for u in (below, above))
+    bend = fall * right + rise * left
+    if not bend > 0:
+        return best
+    return best + float(np.clip((fall * right**2 - rise * left**2) / (2 * bend), -left / 2, right / 2))
