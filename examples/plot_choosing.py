@@ -20,30 +20,34 @@ pixels = (sample_patches(800, size=3) / 127.5 - 1).reshape(-1, 9, 3)
 X, Y = np.delete(pixels, 4, axis=1).reshape(len(pixels), -1), pixels[:, 4]
 
 # %%
-# A pixel is the imaginary part of one number. Of each algebra the best candidate:
+# A pixel is the imaginary part of one number. All algebras are compared at the same three numbers of parameters. The
+# best candidate of each:
 names = ["real", "quaternions", "R[-1,+1]", "tessarines", "klein4"]
-search = ELMRegressorCV(names, [8, 16, 32], weight_scale=["0.1 auto", "auto"], packing="imaginary", random_state=0)
+search = ELMRegressorCV(
+    names, n_parameters=[320, 640, 1280], weight_scale=["0.1 auto", "auto"], packing="imaginary", random_state=0
+)
 search.fit(X, Y)
 results = search.cv_results_
 errors = np.sqrt(-results["mean_test_score"])
 best = {name: errors[results["param_algebra"] == name].min() for name in names}
 for name in sorted(best, key=best.get):
     print(f"{name:12} {best[name]:.4f}")
-chosen = {name: value for name, value in search.best_params_.items() if name != "algebra"}
-print(f"chosen: {search.best_algebra_.name}, {chosen}")
+print(f"chosen: {search.best_algebra_.name}, {search.best_n_hidden_} neurons, scale {search.best_weight_scale_}")
 
 # %%
-# The choice against a linear model and the real network of the same settings, by repeated cross-validation.
-models = {
-    "ridge regression": RidgeCV(np.logspace(-4, 4, 9)),
-    "real": ELMRegressor("real", **chosen, packing="imaginary", random_state=0),
-    search.best_algebra_.name: ELMRegressor(**search.best_params_, packing="imaginary", random_state=0),
-}
+# The best network of every algebra against a linear model, by repeated cross-validation.
+models = {"ridge regression": RidgeCV(np.logspace(-4, 4, 17))}
+for name in names:
+    candidates = np.flatnonzero(results["param_algebra"] == name)
+    params = results["params"][min(candidates, key=lambda n: errors[n])]
+    models[name] = ELMRegressor(**params, packing="imaginary", random_state=0)
 result = compare(models, X, Y, n_repeats=3)
 for name in models:
     print(f"{name:18} R² {result.scores[name].mean():.4f}  p {result.test(name)['p']:.2g}")
 
 # %%
+# Networks over the four algebras are a little ahead of ridge regression, the real one is not, and none of it is beyond
+# chance (p above 0.1): the middle of a patch is nearly a linear function of what is around it.
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
 for name in names:
     of_algebra = results["param_algebra"] == name

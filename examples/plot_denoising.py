@@ -4,13 +4,14 @@ Denoising a colour image
 
 A pixel's red, green and blue belong together, so they become the imaginary parts of one number. A network learns from
 one half of a photograph to take the noise off patches of 6 x 6 pixels, and is tried on the other half. Two algebras are
-compared with a real network of as many parameters, which holds its own here: the choice of the algebra matters more
-than having one, and a real baseline belongs into every comparison.
+compared with a real network of as many parameters, which holds its own here, and with ridge regression, which is better
+than all three: taking noise off small patches is a nearly linear task.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_sample_image
+from sklearn.linear_model import RidgeCV
 
 from hyperelm import ELMRegressor
 
@@ -47,13 +48,15 @@ models = {
     "klein4": ELMRegressor("klein4", 200, packing="imaginary", random_state=0),
     "quaternions": ELMRegressor("quaternions", 200, packing="imaginary", random_state=0),
     "real": ELMRegressor("real", 267, random_state=0),
+    "ridge regression": RidgeCV(np.logspace(-4, 4, 17)),
 }
 pictures = {"clean": clean[test], f"noisy, {psnr(noisy[test], clean[test]):.1f} dB": noisy[test]}
 for name, model in models.items():
     model.fit(patches(noisy[train]), patches(clean[train]))
     restored = mosaic(model.predict(patches(noisy[test])), clean[test].shape)
     quality = psnr(restored, clean[test])
-    print(f"{name:12} {model.n_parameters_:7,} parameters   {quality:.2f} dB")
+    parameters = getattr(model, "n_parameters_", None) or model.coef_.size + model.intercept_.size
+    print(f"{name:16} {parameters:7,} parameters   {quality:.2f} dB")
     pictures[f"{name}, {quality:.1f} dB"] = restored
 
 # %%

@@ -7,26 +7,35 @@ one least-squares problem, so one simply tries.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hyperelm import ELMClassifier
+from hyperelm import ELMClassifier, algebras
 
 X, y = load_digits(return_X_y=True)
 
 # %%
-# Five-fold cross-validation of 200 neurons each; the ridge is chosen by generalised cross-validation inside ``fit``.
+# Five-fold cross-validation. All networks have about 21,700 parameters: a neuron over the quaternions has four numbers
+# for every weight, but only a quarter of the inputs. The ridge is chosen inside ``fit``. The rival is logistic
+# regression with the best of five penalties.
+neurons = {1: 289, 2: 252, 4: 200}
 scores = {}
 for name in ("real", "complex", "quaternions", "R[-1,+1]", "tessarines", "klein4", "paper-Cl(1,1)"):
-    model = make_pipeline(StandardScaler(), ELMClassifier(name, n_hidden=200, random_state=0))
-    scores[name] = cross_val_score(model, X, y)
-    print(f"{name:14} {scores[name].mean():.4f} +- {scores[name].std():.4f}")
+    network = ELMClassifier(name, n_hidden=neurons[algebras.get(name).dim], random_state=0)
+    scores[name] = cross_val_score(make_pipeline(StandardScaler(), network), X, y)
+rivals = [make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000)) for C in (0.001, 0.01, 0.1, 1, 10)]
+scores["logistic regression"] = max((cross_val_score(rival, X, y) for rival in rivals), key=np.mean)
+for name, of_folds in scores.items():
+    print(f"{name:20} {of_folds.mean():.4f} +- {of_folds.std():.4f}")
 
 # %%
-# The differences are smaller than those between folds, and a neuron in four dimensions has four times the parameters of
-# a real one. So on these data nothing is won by the algebra; to know it took seven lines and a few seconds.
+# At this size networks in four dimensions are ahead of the real one by one to two points, which is about what folds
+# differ by, and of logistic regression by as much. The algebras do not differ. With two and a half times the parameters
+# (500 and 720 neurons) the real network has caught up: all have 0.95.
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axis.barh(list(scores), [s.mean() for s in scores.values()], xerr=[s.std() for s in scores.values()])
 axis.set_xlim(0.9, 1)

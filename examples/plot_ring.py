@@ -50,32 +50,37 @@ def degrees_off(found, angles):
 
 # %%
 # Training sources are all in one quadrant, test sources all around. Biases are left out, since a bias would single out
-# a place. The real network has as many parameters and gets the same columns.
+# a place. The real network has as many parameters and gets the same columns. What a person would do without an algebra
+# is to turn every training row to all eight places: the third model is the real network on these many more rows.
 train_angles, test_angles = rng.uniform(0, np.pi / 2, 400), np.sort(rng.uniform(-np.pi, np.pi, 1500))
 X, Y = record(train_angles)
 X_test, _ = record(test_angles)
 
 ours = ELMRegressor(ring, 40, bias=False, random_state=0).fit(X, Y)
 real = ELMRegressor("real", 40, bias=False, random_state=0).fit(X.reshape(-1, PLACES), Y.reshape(-1, PLACES))
+turned = [np.concatenate([np.roll(part.reshape(-1, PLACES), n, axis=1) for n in range(PLACES)]) for part in (X, Y)]
+augmented = ELMRegressor("real", 40, bias=False, random_state=0).fit(*turned)
 errors = {
     "over the ring": degrees_off(direction(ours.predict(X_test)), test_angles),
     "real": degrees_off(direction(real.predict(X_test.reshape(-1, PLACES))), test_angles),
+    "real, rows turned": degrees_off(direction(augmented.predict(X_test.reshape(-1, PLACES))), test_angles),
 }
 seen = (test_angles > 0) & (test_angles < np.pi / 2)
-for (name, error), model in zip(errors.items(), (ours, real)):
+for (name, error), model in zip(errors.items(), (ours, real, augmented)):
     print(
-        f"{name:14} {model.n_parameters_:4} parameters   median error {np.median(error[seen]):5.1f}° in the quadrant "
+        f"{name:18} {model.n_parameters_:4} parameters   median error {np.median(error[seen]):5.1f}° in the quadrant "
         f"of training, {np.median(error[~seen]):5.1f}° elsewhere"
     )
 
 # %%
 # The real network knows the quadrant that it has seen, and nothing else. The network over the ring is as good all
-# around: what it learnt about one place holds for all, because the table says so.
+# around: what it learnt about one place holds for all, because the table says so. The real network that is shown all
+# turned rows is nearly as good, from eight times the rows.
 figure, axis = plt.subplots(figsize=(9, 4), layout="constrained")
 axis.axvspan(0, 90, color="tab:green", alpha=0.15, label="where the training sources were")
 edges = np.linspace(-np.pi, np.pi, 61)
 centres = np.degrees((edges[:-1] + edges[1:]) / 2)
-for (name, error), colour in zip(errors.items(), ("tab:blue", "tab:orange")):
+for (name, error), colour in zip(errors.items(), ("tab:blue", "tab:orange", "tab:purple")):
     bins = np.digitize(test_angles, edges) - 1
     axis.semilogy(
         centres, [np.median(error[bins == n]) for n in range(60)], "o-", color=colour, label=name, markersize=4

@@ -4,11 +4,13 @@ Forecasting a wind vector
 
 Wind has three components that turn together. Here a synthetic record of them, a mean wind whose direction wanders and
 gusts that decay, is forecast one step ahead from the last six steps, each a quaternion with zero real part. The
-comparison is with persistence (the next value is the last one) and with a real network of as many parameters.
+comparison is with persistence (the next value is the last one), with ridge regression on the same windows, and with a
+real network of as many parameters.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.linear_model import RidgeCV
 
 from hyperelm import ELMRegressor
 
@@ -37,16 +39,18 @@ def error(prediction):
     return float(np.sqrt(np.mean(np.sum((prediction - Y[split:]) ** 2, axis=1))))
 
 
-print(f"{'persistence':12}                     error {error(X[split:, -3:]):.4f}")
+print(f"{'persistence':16}                     error {error(X[split:, -3:]):.4f}")
+linear = RidgeCV(np.logspace(-4, 4, 17)).fit(X[:split], Y[:split])
+print(f"{'ridge regression':16} {linear.coef_.size + 3:5,} parameters    error {error(linear.predict(X[split:])):.4f}")
 predictions = {}
 for name, neurons in [("quaternions", 60), ("real", 89)]:
     model = ELMRegressor(name, neurons, packing="imaginary", direct_link=True, random_state=0)
     predictions[name] = model.fit(X[:split], Y[:split]).predict(X[split:])
-    print(f"{name:12} {model.n_parameters_:5,} parameters    error {error(predictions[name]):.4f}")
+    print(f"{name:16} {model.n_parameters_:5,} parameters    error {error(predictions[name]):.4f}")
 
 # %%
-# Both networks have less than half the error of persistence, and the same: where the last six vectors are given and the
-# direct link does most of the work, the algebra neither helps nor harms.
+# Both networks have less than half the error of persistence, 6 % less than ridge regression, and the same: where the last
+# six vectors are given and the direct link does most of the work, the algebra neither helps nor harms.
 figure, axes = plt.subplots(3, 1, figsize=(8, 6), sharex=True, layout="constrained")
 for n, axis in enumerate(axes):
     axis.plot(Y[split : split + 120, n], color="black", label="wind")
