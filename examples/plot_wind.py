@@ -49,8 +49,8 @@ for name, neurons in [("quaternions", 60), ("real", 89)]:
     print(f"{name:16} {model.n_parameters_:5,} parameters    error {error(predictions[name]):.4f}")
 
 # %%
-# Both networks have less than half the error of persistence, 6 % less than ridge regression, and the same: where the last
-# six vectors are given and the direct link does most of the work, the algebra neither helps nor harms.
+# Both networks have less than half the error of persistence, 6 % less than ridge regression, and the same: where the
+# last six vectors are given and the direct link does most of the work, the algebra neither helps nor harms.
 figure, axes = plt.subplots(3, 1, figsize=(8, 6), sharex=True, layout="constrained")
 for n, axis in enumerate(axes):
     axis.plot(Y[split : split + 120, n], color="black", label="wind")
