@@ -7,9 +7,9 @@ The rows of a partition become a summary where they are; summaries are merged in
     partition -> state /           -> state -> weights
     ...                          /
 
-Only summaries move, whose size does not depend on the number of rows. The summary of the pass that leaves rows out is the
-hidden layer of a sample of them, of bounded size. Tasks change nothing they are given, so a worker
-that is lost costs no more than its work.
+Only summaries move, whose size does not depend on the number of rows. The summary of the pass that leaves rows out is
+the hidden layer of a sample of them, of bounded size. Tasks change nothing they are given, so a worker that is lost
+costs no more than its work.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import scale
 
-from hyperelm import Algebra, ELMRegressor, ELMRegressorCV, algebras, linalg, load, pack, save
+from hyperelm import Algebra, BiasOnlyWarning, ELMRegressor, ELMRegressorCV, algebras, linalg, load, pack, save
 from hyperelm.datasets import lorenz, sliding_windows
 from hyperelm.elm.candidates import most_parsimonious
 from hyperelm.metrics import prediction_gain
@@ -308,3 +308,37 @@ def test_no_weight_at_all():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="`sample_weight` must not be zero for all 40 rows"):
         ELMRegressorCV("real", [4]).fit(rng.standard_normal((40, 5)), rng.standard_normal(40), np.zeros(40))
+
+
+def test_noise_is_predicted_by_its_mean():
+    noise = np.random.default_rng(0).standard_normal(len(X))
+    with pytest.warns(BiasOnlyWarning, match="No candidate does better than the mean"):
+        search = ELMRegressorCV("real", [2, 4], weight_scale=["auto"], random_state=0).fit(X, noise)
+    assert_allclose(search.predict(10 * X), noise.mean(), atol=1e-9)
+    assert search.cv_results_["is_bias_only"][search.best_index_]
+
+
+def test_equal_numbers_of_parameters():
+    names = ["real", "complex", "quaternions"]
+    search = ELMRegressorCV(names, n_parameters=[200, 400], weight_scale=["auto"], random_state=0).fit(X, Y)
+    results = search.cv_results_
+    for name in names:
+        counts = results["n_parameters"][results["param_algebra"] == name]
+        assert_allclose(counts, [200, 400], rtol=0.1)
+    model = search.best_estimator_
+    assert model.n_parameters_ == results["n_parameters"][search.best_index_]
+    with pytest.raises(ValueError, match="`n_hidden` must be 'auto' where `n_parameters` decides"):
+        ELMRegressorCV(names, [5], n_parameters=200).fit(X, Y)
+    with pytest.raises(ValueError, match="`n_parameters` must be a whole number >= 1, got 0"):
+        ELMRegressorCV(names, n_parameters=[0]).fit(X, Y)
+
+
+def test_errors_below_rounding_are_not_claimed():
+    """Weights of 1e7 predict to 1e-9, whatever the residuals of the training rows say."""
+    rng = np.random.default_rng(0)
+    inputs = rng.standard_normal((60, 3))
+    inputs[:, 2] = inputs[:, 0] + 1e-7 * inputs[:, 2]
+    target = 1e7 * (inputs[:, 2] - inputs[:, 0])
+    fixed = {"activation": "identity", "weight_scale": 1.0, "n_draws": 1, "random_state": 0, "ridge": [0.0]}
+    search = ELMRegressorCV("real", [3], **fixed).fit(inputs, target)
+    assert -search.best_score_ > 1e-18

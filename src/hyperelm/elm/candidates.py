@@ -75,13 +75,16 @@ def candidates_of(
     }
     ridges, errors = (np.stack(part) for part in zip(*((curve.ridges, curve.errors) for curve in curves)))
     if grid.ridges is not None:
-        yield from (common | {"ridge": float(ridge), "errors": e} for ridge, e in zip(grid.ridges, errors.T))
+        listed = zip(grid.ridges, errors.T)
+        yield from (common | {"ridge": float(ridge), "errors": e, "is_bias_only": False} for ridge, e in listed)
         return
     unit = max(curves[0].unit, np.finfo(np.float64).tiny)
     best = best_permitted(ridges[0] / unit, np.mean([curve.compared for curve in curves], axis=0), rounding=rounding)
     # The ridges of a path follow the size of a layer, so their mean is the geometric one.
     with np.errstate(divide="ignore"):
-        yield common | {"ridge": float(np.exp(np.log(ridges[:, best]).mean())), "errors": errors[:, best]}
+        ridge = float(np.exp(np.log(ridges[:, best]).mean()))
+    is_last = best == len(ridges[0]) - 1 and unit < ridge and bool(errors[:, best].mean() > rounding)
+    yield common | {"ridge": ridge, "errors": errors[:, best], "is_bias_only": is_last}
 
 
 def most_parsimonious(errors: NDArray[np.float64], sizes: NDArray[np.intp], rounding: float) -> int:

@@ -26,7 +26,7 @@ from hyperelm._validation import FloatArray, check_choice, check_whole
 from hyperelm.activations import Activation
 from hyperelm.algebra import Algebra
 from hyperelm.elm.candidates import Curve, candidates_of, column, mean_square, most_parsimonious
-from hyperelm.elm.checks import RankDeficiencyWarning, row_weights
+from hyperelm.elm.checks import BiasOnlyWarning, RankDeficiencyWarning, row_weights
 from hyperelm.elm.dispatch import accepted_dtypes, precision, real
 from hyperelm.elm.drawing import Given, random_generator
 from hyperelm.elm.grid import Grid, Shape
@@ -93,8 +93,9 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
     best_index_, best_params_ : int, dict
     cv_results_ : dict of arrays
         For every candidate "param_algebra", "param_n_hidden", "param_weight_scale", "param_ridge", "params",
-        "n_parameters", "draw0_test_score", …, "mean_test_score", "std_test_score" and "rank_test_score". Scores are
-        mean squared errors with a minus sign. With ridge="auto" only the best ridge of each path is listed.
+        "n_parameters", "is_bias_only" (whether the mean of the targets is all that it predicts), "draw0_test_score", …,
+        "mean_test_score", "std_test_score" and "rank_test_score". Scores are mean squared errors with a minus sign.
+        With ridge="auto" only the best ridge of each path is listed.
     n_features_in_ : int
 
     Examples
@@ -171,6 +172,14 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
         rounding = (1e3 * float(np.finfo(precision(rows.X)).eps)) ** 2 * mean_square(rows)
         self._keep(self._search(grid, seeds.tolist(), source, rounding), rounding)
+        if self.cv_results_["is_bias_only"][self.best_index_]:
+            warnings.warn(
+                "No candidate does better than the mean of the targets on rows that were left out, so that is what the "
+                f"model predicts for every row ({len(rows)} rows). Check the inputs and their scales, or give more "
+                "rows.",
+                BiasOnlyWarning,
+                stacklevel=2,
+            )
         self.best_estimator_ = fit_chosen(self._network(**self.best_params_), X, y, sample_weight)
         return self
 
@@ -270,8 +279,8 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         spectra = [Spectrum(state.restricted(rows), [len(rows) - 1] if self.bias else []) for rows in kept]
         paths = [grid.ridges if grid.ridges is not None else self._path(spectrum) for spectrum in spectra]
         if self.scoring == "gcv":
-            errors = [state.algebra.dim * spectrum.gcv(ridges) for spectrum, ridges in zip(spectra, paths)]
-            scores = [Scores(of_ridges, of_ridges) for of_ridges in errors]
+            by_gcv = [state.algebra.dim * spectrum.gcv(ridges) for spectrum, ridges in zip(spectra, paths)]
+            scores = [Scores(of_ridges, of_ridges) for of_ridges in by_gcv]
         else:
             sums = source.fold(LeftOut(training, spectra, paths, kept), itself)
             scores = [Scores.of(*total / max(state.weight, 1e-300)) for total in sums]
@@ -280,9 +289,13 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         # What normal equations leave of no error: 94 dB below the targets, 41 in single precision.
         least = float(np.finfo(state.dtype).eps ** 0.6) * state.square / max(state.weight, 1) / columns
         units = [s.largest**2 for s in spectra]
+        # No candidate is preferred for an error that is smaller than rounding lets one know.
+        known = [spectrum.resolution(ridges) for spectrum, ridges in zip(spectra, paths)]
         return [
-            Curve(ridges, of_path.errors / columns, of_path.compared / columns, unit, floor, least)
-            for ridges, of_path, unit, floor in zip(paths, scores, units, floors)
+            Curve(
+                ridges, *(np.maximum(part, lowest) / columns for part in of_path), unit=unit, floor=floor, least=least
+            )
+            for ridges, of_path, lowest, unit, floor in zip(paths, scores, known, units, floors)
         ]
 
     def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
@@ -308,7 +321,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         results: dict[str, Any] = {f"param_{name}": column([row[name] for row in rows]) for name in names}
         results["param_algebra"] = column([row["algebra"].name or row["algebra"] for row in rows])
         results["params"] = [{name: row[name] for name in names} for row in rows]
-        results["n_parameters"] = np.array([row["n_parameters"] for row in rows])
+        results |= {name: np.array([row[name] for row in rows]) for name in ("n_parameters", "is_bias_only")}
         for n, of_draw in enumerate(errors.T):
             results[f"draw{n}_test_score"] = -of_draw
         with np.errstate(invalid="ignore"):  # infinite errors have no spread

@@ -130,6 +130,20 @@ class Spectrum:
         scores = rows * self._residuals(ridges)
         return np.divide(scores, left**2, out=np.full(len(ridges), np.inf), where=left > 0)
 
+    def resolution(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The squared error of a row, summed over its targets, that rounding alone may cause, for every ridge.
+
+        A prediction is a sum of numbers of the size ‖h‖‖x_λ‖, with ‖h‖ = σ₁/√n along the main direction of the rows.
+        """
+        square = np.zeros(len(ridges))
+        for part in self.parts:
+            seen = part.sigma > default_rtol(self.state) * self.largest
+            sigma = np.asarray(part.sigma[seen], np.float64)
+            gains = 1 / (sigma + ridges[:, None] / sigma)  # σ/(σ²+λ), also where σ² underflows
+            square += gains**2 @ part.energies()[seen]
+        eps = float(np.finfo(self.state.dtype).eps)
+        return (10 * eps * self.largest) ** 2 * square / max(self.state.weight, 1.0)
+
     def sees_residual(self, ridge: float) -> bool:
         """Whether the residual that GCV goes by is more than rounding."""
         return self.state.shows(float(self._residuals(np.array([ridge]))[0]))
