@@ -290,13 +290,12 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         least = float(np.finfo(state.dtype).eps ** 0.6) * state.square / max(state.weight, 1) / columns
         units = [s.largest**2 for s in spectra]
         # No candidate is preferred for an error that is smaller than rounding lets one know.
-        known = [spectrum.resolution(ridges) for spectrum, ridges in zip(spectra, paths)]
-        return [
-            Curve(
-                ridges, *(np.maximum(part, lowest) / columns for part in of_path), unit=unit, floor=floor, least=least
-            )
-            for ridges, of_path, lowest, unit, floor in zip(paths, scores, known, units, floors)
-        ]
+        curves = []
+        for spectrum, ridges, of_path, unit, floor in zip(spectra, paths, scores, units, floors):
+            lowest = spectrum.resolution(ridges)
+            errors, compared = (np.maximum(part, lowest) / columns for part in of_path)
+            curves.append(Curve(ridges, errors, compared, unit, floor, least))
+        return curves
 
     def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
         if spectrum.largest == 0:  # a constant layer
