@@ -166,3 +166,41 @@ def test_noise_is_predicted_by_its_mean():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ELMRegressor(**FIXED).fit(X, np.ones(60))  # which the mean explains
+
+
+def test_rows_without_weight_are_never_drawn(monkeypatch):
+    """They are far more than those that count, and farther away."""
+    monkeypatch.setattr(choice, "_FEWEST", 30)
+    monkeypatch.setattr(choice, "_NUMBERS", 0)
+    inputs, target = np.concatenate([10 * X, 20 * X, X]), np.concatenate([Y, Y, Y])
+    weight = np.repeat([0.0, 0.0, 1.0], len(X))
+    weighted, alone = ELMRegressor(**FIXED).fit(inputs, target, weight), ELMRegressor(**FIXED).fit(X, Y)
+    assert weighted.ridge_ == pytest.approx(alone.ridge_, rel=1e-9)
+    assert weighted.loo_error_ == pytest.approx(alone.loo_error_, rel=1e-9)
+    labels = np.where(weight > 0, np.where(target > 0, "up", "down"), "none")
+    model = ELMClassifier(**FIXED, class_weight={"up": 1, "down": 1, "none": 0}).fit(inputs, labels)
+    assert 0 < model.loo_error_ < 1
+
+
+@pytest.mark.parametrize(("name", "neurons"), [("quaternions", 30), ("real", 460)])
+def test_single_precision_goes_on_to_qr_where_gram_ends_too_early(name, neurons):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 3)).astype(np.float32)
+    y = np.sin(x[:, 0])
+    found, wanted = (ELMRegressor(name, neurons, solver=s, random_state=0).fit(x, y) for s in ("auto", "qr"))
+    assert found.loo_error_ < 2 * wanted.loo_error_
+
+
+def test_targets_whose_squares_are_no_numbers():
+    for size in (1e-165, 1e-200, 1e155, 1e200):
+        with pytest.raises(ValueError, match="for targets whose squares are beyond double precision"):
+            ELMRegressor(**FIXED).fit(X, size * Y)
+
+
+@pytest.mark.parametrize("neurons", [8, 460])
+def test_a_layer_of_zeros(neurons):
+    model = ELMRegressor("real", neurons, bias=False, random_state=0).fit(np.zeros((50, 3)), np.arange(50.0))
+    assert model.ridge_ == 1
+    assert not model.predict(np.zeros((2, 3))).any()
+    one = ELMRegressor("real", neurons, random_state=0).fit(X[:1], Y[:1])
+    assert_allclose(one.predict(X[:1]), Y[:1])

@@ -76,7 +76,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
     ridge_, weight_scale_ : float
         The values that were used.
     loo_error_ : float or None
-        The mean squared leave-one-out error of the ridge that was chosen; None where no row was left out.
+        The mean squared leave-one-out error of the ridge that was chosen; None where no row was left out. Of many rows
+        it is estimated from a sample, and of more than 32 targets from 32 combinations of them.
     solver_ : {"gram", "qr", "svd"}
         What "auto" came to.
     n_samples_seen_ : int

@@ -274,13 +274,14 @@ class BaseELM(RowChecks, Prediction, BaseEstimator):
         if mix is not None:
             left_out = left_out.combined(mix)
             places = self._output.components_of(mix.shape[1])
-        sampling = Sampling(training, min(1.0, sample_size(state) / state.rows), mix)
+        sampling = Sampling(training, min(1.0, sample_size(state) / max(state.counted, 1)), mix)
         # The sample of rows stays where it is gathered: only the choice comes back from a cluster.
         find = partial(best_by_loo, left_out, free=free, places=places, columns=columns, labels=labels)
         with one_blas():  # threads of NumPy that wait for work after the pass would slow down those of the solution
             choice = source.fold(sampling, find)
         seen = state.shows(choice.error * columns * state.weight)
-        solution = answer(state, choice.ridge, free=free, final=final) if final or seen else None
+        trusted = final or (seen and not choice.cut_off)
+        solution = answer(state, choice.ridge, free=free, final=final) if trusted else None
         return summary, solution and replace(solution, is_bias_only=choice.is_bias_only), choice
 
     def _training(

@@ -70,7 +70,8 @@ class ELMClassifier(ClassifierMixin, BaseELM):
     ridge_, weight_scale_ : float
         The values that were used.
     loo_error_ : float or None
-        The mean squared leave-one-out error of the ridge that was chosen; None where no row was left out.
+        The mean squared leave-one-out error of the ridge that was chosen; None where no row was left out. Of many rows
+        it is estimated from a sample.
     solver_ : {"gram", "qr", "svd"}
         What "auto" came to.
     n_samples_seen_ : int

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
+from hyperelm._arrays import beside, is_elsewhere, namespace, taken, to_numpy
 from hyperelm._lazy import lazy
 from hyperelm._validation import FloatArray, as_real
 from hyperelm.activations import Activation
@@ -265,14 +265,18 @@ class Sampling:
         return RowSample(H, T, np.zeros(0), np.zeros(0))
 
     def add(self, summary: RowSample, block: Block, team: Team) -> RowSample:
-        times: FloatArray = np.ones(len(block))
-        if self.share < 1:
-            at, times = drawn(row_lengths(block.X), self.share)
-            block = block.taken(at)
+        cost = None if block.targets_are_inputs else self.training.targets(block.T)[1]
+        counted = np.flatnonzero(block.weights * (1.0 if cost is None else cost) > 0)
+        times: FloatArray = np.ones(len(counted))
+        if self.share < 1 and len(counted):
+            at, times = drawn(row_lengths(taken(block.X, counted)), self.share)
+            counted = counted[at]
+        if len(counted) == 0:
+            return summary
+        if len(counted) < len(block):
+            block = block.taken(counted)
         H, t, _, cost, _ = self.training.numbers(block, team)
-        T = to_numpy(t)
-        if self.mix is not None:
-            T = mixed(T, self.mix)
+        T = to_numpy(t) if self.mix is None else mixed(to_numpy(t), self.mix)
         # A row of weight 2 is two samples, of which one is left out; a cost is that of each of them.
         one, costs = np.minimum(block.weights, 1), 1.0 if cost is None else cost
         summary.merge(RowSample(to_numpy(H).copy(), T, one * costs, times * block.weights * costs))

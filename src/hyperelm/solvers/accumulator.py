@@ -43,8 +43,8 @@ class Accumulator(ABC):
 
     Attributes
     ----------
-    rows : int
-        The number M of rows seen.
+    rows, counted : int
+        The number M of rows seen, and how many of them have a weight above zero.
     weight, square, square_H : float
         Σw, Σ w‖t‖² and Σ w‖h‖² over them.
     tail : float or None
@@ -58,7 +58,7 @@ class Accumulator(ABC):
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
         self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
         self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self.rows, self.weight, self.square, self.square_H = 0, 0.0, 0.0, 0.0
+        self.rows, self.counted, self.weight, self.square, self.square_H = 0, 0, 0.0, 0.0, 0.0
 
     def update(
         self,
@@ -93,6 +93,7 @@ class Accumulator(ABC):
         if count is None:
             count = rows if weight is None else float(weight.sum())
         self.rows += rows
+        self.counted += rows if weight is None else int(np.count_nonzero(weight))
         self.weight += count
         self.square += square
         self.square_H += square_H
@@ -107,13 +108,15 @@ class Accumulator(ABC):
             )
         self._merge(other)
         self.rows += other.rows
+        self.counted += other.counted
         self.weight += other.weight
         self.square += other.square
         self.square_H += other.square_H
 
     def _count_as(self, other: Accumulator) -> None:
         """Stand for the rows that `other` has seen."""
-        self.rows, self.weight, self.square, self.square_H = other.rows, other.weight, other.square, other.square_H
+        self.rows, self.counted, self.weight = other.rows, other.counted, other.weight
+        self.square, self.square_H = other.square, other.square_H
 
     @property
     def is_safe(self) -> bool:
@@ -134,6 +137,15 @@ class Accumulator(ABC):
         With targets far from zero it is not: most of their squares is what the bias explains.
         """
         return self.tail is not None or residual >= _ROUNDING * float(np.finfo(self.dtype).eps) * self.square
+
+    def check_squares(self) -> None:
+        """Refuse to choose a ridge: scores are made of squares of the targets, which are numbers only in a range."""
+        info = np.finfo(np.float64)
+        if 0 < self.square < info.tiny / info.eps or not self.square < 1e-6 * info.max:
+            raise ValueError(
+                "`ridge` must be a number, not chosen, for targets whose squares are beyond double precision: their "
+                f"sum is {self.square:g}. Divide the targets by their size."
+            )
 
     def _check_safe(self, hint: str) -> None:
         if not self.is_safe:
@@ -164,7 +176,7 @@ class Accumulator(ABC):
                 )
         if not all(np.allclose(mine[name], arrays[name], rtol=0, atol=1e-8) for name in self.basis):
             raise ValueError("The summary of rows must be in the block basis that this release finds for the algebra.")
-        self.rows = int(arrays["rows"])
+        self.rows = self.counted = int(arrays["rows"])
         self.weight, self.square, tail = arrays["sums"].tolist()
         self.tail = None if self.tail is None else tail
 

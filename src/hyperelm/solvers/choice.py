@@ -25,7 +25,7 @@ from hyperelm.products import matmul, norm
 from hyperelm.solvers.accumulator import Accumulator, check_finite
 from hyperelm.solvers.gram import Gram
 from hyperelm.solvers.qr import QR
-from hyperelm.solvers.ridge import RowSample, best_by_loo, combinations, drawn, mixed, row_lengths, sample_size
+from hyperelm.solvers.ridge import Choice, RowSample, best_by_loo, combinations, drawn, mixed, row_lengths, sample_size
 from hyperelm.solvers.solve import Solution, check_ridge, solve
 from hyperelm.solvers.spectrum import VALUES, Caution
 from hyperelm.solvers.sums import chunk_rows, row_blocks, total_square
@@ -193,7 +193,8 @@ def lstsq(
         if ridge in ("auto", "loo") and (final or state.is_safe):
             # Of all rows at once no row can be left out: their QR decomposition has the same errors.
             summary = _accumulate(QR, A, B, algebra) if method == "svd" else state
-            solution = answer(state, _left_out(summary, A, B), rtol=rtol, final=final)
+            choice = _left_out(summary, A, B)
+            solution = answer(state, choice.ridge, rtol=rtol, final=final) if final or not choice.cut_off else None
         else:
             solution = answer(state, ridge, rtol=rtol, final=final)
         if solution is not None:
@@ -234,17 +235,17 @@ def _accumulate(kind: type[Accumulator], A: FloatArray, B: FloatArray, algebra: 
     return state
 
 
-def _left_out(state: Accumulator, A: FloatArray, B: FloatArray) -> float:
+def _left_out(state: Accumulator, A: FloatArray, B: FloatArray) -> Choice:
     """The ridge with the smallest leave-one-out error of all components."""
     N = B.shape[1]
-    if A.size * B.size == 0:
-        return 0.0
+    if 0 in (*A.shape, *B.shape):
+        return Choice(0.0, 0.0)
     at, times = drawn(row_lengths(A), min(1.0, sample_size(state) / len(A)))
     rows, targets = to_numpy(taken(A, at)), to_numpy(taken(B, at))
     if (mix := combinations(N)) is not None:
         state, targets = state.combined(mix), mixed(targets, mix)
     sample = RowSample(rows, targets, np.ones(len(at)), times)
-    return best_by_loo(state, sample, free=(), places=np.arange(targets[0].size), columns=N).ridge
+    return best_by_loo(state, sample, free=(), places=np.arange(targets[0].size), columns=N)
 
 
 def _result(A: FloatArray, B: FloatArray, algebra: Algebra, solution: Solution, method: str) -> LstsqResult:

@@ -77,11 +77,16 @@ class RowSample:
 
 
 class Choice(NamedTuple):
-    """A ridge, its mean squared leave-one-out error, and whether it leaves nothing but the bias."""
+    """A ridge and its mean squared leave-one-out error.
+
+    is_bias_only : whether it leaves nothing but the bias
+    cut_off : whether it is the smallest that rounding lets one see, so that a smaller one may be better
+    """
 
     ridge: float
     error: float
-    is_bias_only: bool
+    is_bias_only: bool = False
+    cut_off: bool = False
 
 
 class Scores(NamedTuple):
@@ -160,6 +165,7 @@ def best_by_loo(
     `free` names rows of X that no ridge penalises. Of the N d components of an error those in `places` count, and the
     mean is that of so many `columns`. `labels` says that targets are indicators.
     """
+    state.check_squares()
     mean = _Mean(sample, places, columns, labels)
     problems = state.problems()
     with one_blas():
@@ -225,12 +231,13 @@ class _Mean:
 def _on_path(spectrum: Spectrum, mean: _Mean) -> Choice:
     """From the scores of all ridges on the path."""
     if spectrum.largest == 0:  # a constant layer: any ridge leaves its weights at zero
-        return Choice(1.0, float(mean.scores(ByBias(spectrum.state, spectrum.reduced)).errors[0]), False)
+        return Choice(1.0, float(mean.scores(ByBias(spectrum.state, spectrum.reduced)).errors[0]))
     ridges = spectrum.path(_PER_DECADE)
     scores = mean.scores(BySpectrum(spectrum, ridges))
     best = best_permitted(spectrum.shares(ridges), scores.compared, mean.caution, mean.rounding)
     error = float(scores.errors[best])
-    return Choice(float(ridges[best]), error, best == len(ridges) - 1 and mean.rounding < error < np.inf)
+    is_bias_only = best == len(ridges) - 1 and mean.rounding < error < np.inf
+    return Choice(float(ridges[best]), error, is_bias_only, cut_off=best == 0)
 
 
 def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> Choice:
@@ -239,6 +246,8 @@ def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> C
     largest = max(problem.largest() for problem in problems)
     parts = list(mean.parts(state, reduced, 1))
     of_bias = mean.scores(ByBias(state, reduced), parts)
+    if largest == 0:  # a constant layer: any ridge leaves its weights at zero
+        return Choice(1.0, float(of_bias.errors[0]))
     known: dict[float, Scores] = {}
 
     def score(u: float) -> float:
@@ -255,10 +264,10 @@ def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> C
         above = sorted(v for v in known if v > u)
         scores = np.array([np.inf, *map(score, above), of_bias.compared[0]])
         permitted = is_permitted(10.0 ** np.array([u, *above, np.inf]), scores, mean.caution)[0]
-        return bool(permitted and rounding <= 10**u and u <= _HIGHEST)
+        return bool(permitted and (1 - 1e-9) * rounding <= 10**u and u <= _HIGHEST)
 
     rounding = max(problem.floor for problem in problems)
-    lowest = float(np.ceil(np.log10(max(rounding, VALUES.extrapolation)) - 1e-9))
+    lowest = float(np.log10(max(rounding, VALUES.extrapolation)))
     best = min(np.arange(lowest + 1, 0.5, 2.0).tolist() or [0.0], key=score)
     # Where the best is the first or the last, the curve goes on beyond it, in steps of one decade.
     for step, end in ((1.0, max), (-1.0, min)):
@@ -268,7 +277,8 @@ def _bracketed(state: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> C
     if of_bias.compared[0] <= score(best) + mean.rounding:
         error = float(of_bias.errors[0])
         return Choice(largest**2 / float(np.finfo(state.dtype).eps), error, mean.rounding < error < np.inf)
-    return Choice(largest**2 * 10**best, float(known[best].errors[0]), False)
+    cut_off = best == min(known) and 10 ** (best - 1) < rounding
+    return Choice(largest**2 * 10**best, float(known[best].errors[0]), cut_off=cut_off)
 
 
 def _log_loss(outputs: NDArray[Any], indicators: NDArray[Any]) -> NDArray[Any]:

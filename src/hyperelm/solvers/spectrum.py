@@ -174,7 +174,7 @@ class Spectrum:
         """The ridge on the path with the smallest score; the largest where none has one."""
         if self.largest == 0:
             return 0.0
-        self._check_squares()
+        self.state.check_squares()
         ridges = self.path()
         scores = self.gcv(ridges, caution)
         if not np.isfinite(scores).any():
@@ -185,16 +185,6 @@ class Spectrum:
             )
             return float(ridges[-1])
         return float(ridges[best_permitted(self.shares(ridges), scores, caution)])
-
-    def _check_squares(self) -> None:
-        """Scores are made of squares of the targets, which are numbers only up to a size, and from one on."""
-        square, info = self.state.square, np.finfo(np.float64)
-        vanish = square < info.tiny / info.eps and any(part.z.any() for part in self.parts)
-        if vanish or not np.isfinite(square):
-            raise ValueError(
-                "`ridge` must be a number, not 'gcv', for targets whose squares are beyond double precision: their "
-                f"sum is {square:g}. Divide the targets by their size."
-            )
 
     def solution(self, ridge: float, rtol: float) -> FloatArray:
         """X, (L, N, d), without the singular values up to this share of the largest."""
