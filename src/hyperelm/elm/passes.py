@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._arrays import beside, is_elsewhere, namespace, taken, to_numpy
+from hyperelm._arrays import beside, is_elsewhere, namespace, to_numpy
 from hyperelm._lazy import lazy
 from hyperelm._validation import FloatArray, as_real
 from hyperelm.activations import Activation
@@ -269,7 +269,7 @@ class Sampling:
         counted = np.flatnonzero(block.weights * (1.0 if cost is None else cost) > 0)
         times: FloatArray = np.ones(len(counted))
         if self.share < 1 and len(counted):
-            at, times = drawn(row_lengths(taken(block.X, counted)), self.share)
+            at, times = drawn(row_lengths(block.X)[counted], self.share)
             counted = counted[at]
         if len(counted) == 0:
             return summary

@@ -130,10 +130,15 @@ def drawn(lengths: NDArray[np.float64], share: float) -> tuple[NDArray[np.intp],
 
 
 def row_lengths(X: Any) -> NDArray[np.float64]:
-    """√Σx² of every row."""
+    """√Σx² of every row, in units of the largest number where squares would be beyond the precision."""
     x = as_real(X, "X")
     xp = namespace(x=x)
     x = xp.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
+    if xp is np:
+        with np.errstate(over="ignore"):
+            squares = np.einsum("ij,ij->i", x, x)
+        if np.isfinite(squares).all() and squares.max(initial=0) > 1e-30:
+            return np.sqrt(squares.astype(np.float64))
     unit = float(xp.max(xp.abs(x))) or 1.0
     return np.asarray(to_numpy(xp.sum((x / unit) ** 2, axis=1)), np.float64) ** 0.5
 
