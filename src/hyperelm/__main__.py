@@ -37,9 +37,9 @@ def _open_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (it stays open)
     if sys.stdout is None:
-        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115 (it stays open)
     # A terminal may lack letters that a text has.
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # it is a TextIOWrapper
 
 
 def _drop_unwritten(stream: TextIO) -> None:

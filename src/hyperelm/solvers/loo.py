@@ -104,9 +104,13 @@ def block_rows(state: Accumulator, reduced: Sequence[Reduced], H: FloatArray, T:
     for n, block in enumerate(basis.blocks):
         A = block_matrix(entries[basis.entry_slices[n]], block)
         rows, rest, free = reduced[n].project(A, gather(coordinates[basis.coordinate_slices[n]], block))
-        shape = block.size, m, block.copies, state.targets
-        found.append(BlockRows(*(part.reshape(block.size, m, -1) for part in (rows, rest, free))))
-        found[-1] = found[-1]._replace(rest=rest.reshape(shape))
+        found.append(
+            BlockRows(
+                rows.reshape(block.size, m, rows.shape[1]),
+                rest.reshape(block.size, m, block.copies, state.targets),
+                free.reshape(block.size, m, free.shape[1]),
+            )
+        )
     return found
 
 
