@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One BLAS thread a test process: the processes already use every core.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test test-slow check format docs bench bench-scale fuzz test-oldest wheel clean
+.PHONY: demo test test-slow test-coverage test-oldest test-sdist check format docs bench bench-scale fuzz wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/hyperelm run lorenz
@@ -16,6 +16,10 @@ test: $(VENV)/.test
 # What takes minutes, such as the paper's table on the images that HYPERELM_CIFAR10 names.
 test-slow: $(VENV)/.test
 	$(TEST_ENV) $(BIN)/python -m pytest -m slow -rs
+
+# Which lines the tests run: in the terminal those that they do not, in htmlcov/index.html every file.
+test-coverage: $(VENV)/.coverage
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto -m "not slow and not site" --cov --cov-report term-missing:skip-covered --cov-report html
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .
@@ -64,6 +68,13 @@ wheel: $(VENV)/.check
 	cd dist && ../.venv-wheel/bin/python -c "import hyperelm; print('hyperelm', hyperelm.__version__, 'imports from its wheel')"
 	! .venv-wheel/bin/hyperelm algebras
 
+# The suite that the source distribution brings along, on the files in it alone.
+test-sdist: wheel $(VENV)/.test
+	rm -rf build/sdist
+	mkdir -p build/sdist
+	tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
+	cd build/sdist && PYTHONPATH=$(CURDIR)/build/sdist/src $(TEST_ENV) $(abspath $(BIN))/python -m pytest -n auto -m "not slow and not site"
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -75,6 +86,10 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[test]'
 	touch $@
 
+$(VENV)/.coverage: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[coverage]'
+	touch $@
+
 $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[docs,test]'
 	touch $@
@@ -84,4 +99,4 @@ $(VENV)/.check: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist build docs/_build docs/api docs/gallery results-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-wheel dist build docs/_build docs/api docs/gallery results-* htmlcov .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

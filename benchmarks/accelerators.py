@@ -1,9 +1,10 @@
 """How long does training take on torch tensors compared with NumPy arrays?
 
-The paper's auto-encoder, as in `training.py`: M images of 32 x 32 RGB pixels, 450 hypercomplex neurons on 1,024 pixels
-with a zero real part, or 600 real neurons on 3,072 values. On a CPU both do the same products of planes, so the ratio
-says what NumPy's own path (threads over pieces in cache, memory used again) is worth; `--device cuda` or another says
-what an accelerator brings. Jobs are interleaved in one process, best of several.
+The task is the paper's auto-encoder, as in `training.py`: M images of 32 x 32 RGB pixels, 450 hypercomplex neurons on
+1,024 pixels with a zero real part, or 600 real neurons on 3,072 values. On a CPU both libraries compute the same
+products of planes. The ratio then shows what NumPy's own code path gains by threads on pieces that fit the cache and by
+reused memory. With `--device cuda` or another device it shows what an accelerator gains. Jobs take turns in one
+process, and the best time of each counts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import os
 from collections.abc import Callable
 
-os.environ["SCIPY_ARRAY_API"] = "1"  # which scikit-learn wants to be set before SciPy is imported
+os.environ["SCIPY_ARRAY_API"] = "1"  # scikit-learn needs it before SciPy is imported
 
 import numpy as np
 import sklearn

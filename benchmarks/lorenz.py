@@ -1,7 +1,7 @@
 """How much faster is the Lorenz experiment than with the paper's formulas?
 
-The paper's: Φ_L built for training and for prediction, and NumPy's pseudoinverse. Both do the same networks, on one
-BLAS thread as in the experiment, interleaved in one process; what counts are the ratios.
+The paper's formulas build Φ_L for training and for prediction, and use NumPy's pseudoinverse. Both ways train the same
+networks, on one BLAS thread as in the experiment. They take turns in one process, and the ratios of times count.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from timing import best_times
 
 from hyperelm import Algebra, linalg
-from hyperelm.elm.networks import Networks
 from hyperelm.experiments import Unit, load
-from hyperelm.experiments import lorenz as experiment
+from hyperelm.experiments import _lorenz as experiment
+from hyperelm.experiments._networks import Networks
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def with_bias(X: Array) -> Array:
 
 
 class PaperModel(experiment.Model):
-    """The same networks, trained and used by the formulas as they are printed."""
+    """The same networks, trained and used by the formulas that the paper prints."""
 
     def fit(self, X: Array, y: Array) -> PaperModel:
         self.W, numbers, targets = self.draw(X), self.numbers(X), self.numbers(y[:, None])
@@ -56,7 +56,7 @@ def by_pseudoinverse(H: Array, Y: Array, algebra: Algebra) -> Array:
 
 
 class Sweep:
-    """The networks of some units, as the experiment does them but for the model."""
+    """The networks of some units of the experiment, with a model of choice."""
 
     def __init__(self, units: list[Unit], settings: dict[str, object], model: type[experiment.Model]) -> None:
         self.units, self.settings, self.model = units, settings, model
@@ -71,7 +71,7 @@ class Sweep:
 
 
 def solve_jobs(settings: dict[str, object], sizes: list[int]) -> dict[str, Callable[[], object]]:
-    """Both solutions of the same hidden layers, of every model and size."""
+    """Jobs that solve the same hidden layers in both ways, for every model and size."""
     data = experiment.read_data(settings)
     problems, networks = [], []
     for name in settings["models"]:

@@ -1,7 +1,7 @@
 """How many real matrix products does one hypercomplex product cost?
 
-Prints the time of a 500 x 500 product over several algebras divided by the time of the d² real products that the
-definition asks for, all taken in one run, interleaved, best of several.
+Prints the time of a 500 x 500 product over several algebras, divided by the time of the d² real products of the
+definition. All jobs take turns in one run, and the best time of each counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where does the time of a training go, and how fast could it be at all?
+"""Where does the time of a training go, and what is the least time it could take?
 
-The parts of the fit of `training.py`, in the fastest of several. Then the same matrix products of planes with nothing
-between them, on the same threads: no training that takes these products and the same solution can be faster. With
-`--paper`, all as parts of the time of the paper's formulas.
+Times the parts of the fit of `training.py`, in the fastest of several fits. Then it times the same matrix products of
+planes alone, on the same threads. No training that needs these products and the same solution can be faster than both
+together. With `--paper`, all times are shares of the time of the paper's formulas.
 """
 
 from __future__ import annotations
@@ -19,23 +19,26 @@ from timing import best_times
 from training import ALGEBRAS, D, L, images, model, paper_formulas
 
 from hyperelm import algebras
-from hyperelm.bilinear import scheme
-from hyperelm.elm import base
-from hyperelm.solvers.forms import gram_plan
-from hyperelm.solvers.sums import chunk_rows, sum_products
-from hyperelm.solvers.team import Team, pieces, team
+from hyperelm._algebra.forms import gram_plan
+from hyperelm._algebra.schemes import scheme
+from hyperelm._backend.by_numpy import _sum_products
+from hyperelm._backend.workspace import Team, at_work, current_team, pieces
+from hyperelm._estimators.base import BaseELM
+from hyperelm._solvers.accumulator import chunk_rows
+from hyperelm._training import fitting
 
-# What a team runs, by the function of its tasks.
+# The part of the fit that a team of threads works on, by the function that it runs.
 TASKS = {
-    "sum_products": "matrix products",
+    "_sum_products": "matrix products",
     "form": "planes of inputs and hidden layer",
+    "_planes": "planes of the hidden weights",
     "_finish": "back to components, activation",
     "sum_of_squares": "squares, finite values",
 }
 
 
 def parts_of_fit(name: str, X: np.ndarray, repeats: int) -> dict[str, float]:
-    """Seconds of each part of the fastest fit; `all` is the whole."""
+    """Measure the seconds of each part of the fastest fit; `all` is the whole fit."""
     seconds: dict[str, float] = defaultdict(float)
 
     def timed(function: Callable[..., Any], part: str) -> Callable[..., Any]:
@@ -65,8 +68,8 @@ def parts_of_fit(name: str, X: np.ndarray, repeats: int) -> dict[str, float]:
         return results
 
     Team.run, Team.map = run_timed, map_timed
-    base._solved = timed(base._solved, "solution")
-    base.BaseELM._check_X = timed(base.BaseELM._check_X, "checks of the input")
+    fitting._solved = timed(fitting._solved, "solution")
+    BaseELM._check_X = timed(BaseELM._check_X, "checks of the input")
     best: dict[str, float] = {"all": np.inf}
     for _ in range(repeats):
         seconds.clear()
@@ -76,12 +79,12 @@ def parts_of_fit(name: str, X: np.ndarray, repeats: int) -> dict[str, float]:
         seconds["all"] = time.perf_counter() - start
         best = min(best, dict(seconds), key=lambda parts: parts["all"])
     Team.run, Team.map = run, mapped
-    best["weights, memory and all else"] = 2 * best["all"] - sum(best.values())
+    best["weights, memory and everything else"] = 2 * best["all"] - sum(best.values())
     return best
 
 
 def products_alone(name: str, rows: int, repeats: int) -> float:
-    """Seconds of the matrix products of a training on so many rows, block by block, on planes that are there."""
+    """Measure the seconds of the matrix products of a training on so many rows, on planes that were formed before."""
     algebra, rng = algebras.get(name), np.random.default_rng(0)
     m = chunk_rows(algebra, D, L, D, 8)
     layer, cross = (len(scheme(algebra, *parts).terms) for parts in (((1, 2, 3), None), (None, (1, 2, 3))))
@@ -91,17 +94,17 @@ def products_alone(name: str, rows: int, repeats: int) -> float:
     h = rng.standard_normal((cross + plan.planes.shape[1], L, m))
     y, totals, squares = np.zeros((layer, L, m)), np.zeros((cross, L, D)), np.zeros((len(plan.sums), L, L))
 
-    def block(crew: Team) -> None:
+    def chunk(crew: Team) -> None:
         parts = pieces(L, crew.threads)
         hidden = [([(w[p, at], x[p].T, 1.0)], y[p, at], True) for p in range(layer) for at in parts]
         sums = [([(h[p], x[p], 1.0)], totals[p], False) for p in range(cross)]
         for total, pairs in zip(squares, plan.sums):
             sums.append(([(h[cross + a], h[cross + b].T, c) for a, b, c in pairs], total, False))
         for work in (hidden, sums):
-            crew.run([partial(sum_products, pairs, total, crew, fresh=fresh) for pairs, total, fresh in work])
+            crew.run([partial(_sum_products, pairs, total, crew, fresh=fresh) for pairs, total, fresh in work])
 
-    with team(np.inf) as crew:
-        return best_times({"block": lambda: block(crew)}, 3 * repeats)["block"] * rows / m
+    with at_work(np.inf):
+        return best_times({"chunk": lambda: chunk(current_team())}, 3 * repeats)["chunk"] * rows / m
 
 
 def main() -> None:
@@ -116,11 +119,11 @@ def main() -> None:
     alone = products_alone(arguments.algebra, arguments.rows, arguments.repeats)
     whole, unit = parts.pop("all"), "training"
     rows = {"training": whole} | dict(sorted(parts.items(), key=lambda part: -part[1]))
-    rows |= {"products with nothing between them": alone}
-    rows |= {"these and the solution": alone + parts["solution"]}
+    rows |= {"matrix products alone": alone}
+    rows |= {"these products and the solution": alone + parts["solution"]}
     if arguments.paper:
         whole, unit = best_times({"paper": lambda: paper_formulas(X)}, 2)["paper"], "paper's formulas"
-    print(f"{arguments.algebra:45}part of the time of the {unit}")
+    print(f"{arguments.algebra:45}share of the time of the {unit}")
     for part, seconds in rows.items():
         print(f"{part:45}{seconds / whole:8.4f}")
 

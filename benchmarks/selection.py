@@ -1,10 +1,10 @@
 """How much faster is `ELMRegressorCV` than scikit-learn's grid search, and is its choice as good?
 
-Both look at the same grid of algebras, weight scales, numbers of neurons and ridges, and at as many random layers of
-every candidate (a grid search by its random_state), and fit the best in the end; the grid search with 5 folds, both in
-one job on one BLAS thread, interleaved in one process. The error is the root mean square on rows that neither has
-seen, of the parameters that each chose, as a mean over other random layers: what is compared is the choice, not the
-luck of a draw.
+Both search the same grid of algebras, weight scales, numbers of neurons and ridges, with as many random layers for
+every candidate (in the grid search, by `random_state`), and fit the best candidate in the end. The grid search has 5
+folds. Both run in one job on one BLAS thread, and take turns in one process. The error is the root mean square on rows
+that neither has seen, of a network with the chosen parameters. It is the mean over other random layers, so that it
+measures the choice and not a lucky draw.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from hyperelm.datasets import lorenz, sample_patches, sliding_windows
 
 Array = NDArray[np.float64]
 DRAWS = 2
-LAYERS = range(100, 120)  # that measure a choice
-FASTER, WORSE = 10.0, 2.0  # what is asked for: times, and per cent
+LAYERS = range(100, 120)  # the seeds of the random layers that measure a choice
+FASTER, WORSE = 10.0, 2.0  # the limits: at least so many times faster, at most so many per cent worse
 
 
 def data_sets() -> Iterator[tuple[str, str, list[Array]]]:
-    """Name, packing, and training and test parts of inputs and targets."""
+    """Yield the name, the packing, and the training and test parts of inputs and targets."""
     X, y = load_diabetes(return_X_y=True)
     yield "diabetes", "full", train_test_split(scale(X), y / y.std(), test_size=0.4, random_state=0)
-    # The Lorenz attractor in steps of 0.05 under noise of 1 %, so that a ridge matters: 3 positions to the next.
+    # Predict the Lorenz attractor from 3 positions, in steps of 0.05, with 1 % of noise so that a ridge matters.
     positions = scale(lorenz(7000)[500::5])
     positions += 0.01 * np.random.default_rng(0).standard_normal(positions.shape)
     parts = [sliding_windows(part, 3) for part in (positions[:650], positions[650:])]
     yield "Lorenz", "imaginary", [part[n].reshape(len(part[n]), -1) for n in (0, 1) for part in parts]
-    # The colour in the middle of a patch of photographs from the eight around it.
+    # Predict the colour in the middle of a patch of photographs from the eight pixels around it.
     patches = [sample_patches(1000, split=split, size=3) / 127.5 - 1 for split in ("train", "test")]
     flat = [patch.reshape(len(patch), 9, 3) for patch in patches]
     around = [np.delete(pixels, 4, axis=1).reshape(len(pixels), -1) for pixels in flat]
@@ -70,7 +70,7 @@ def searches(packing: str) -> dict[str, BaseEstimator]:
 
 
 def chosen(search: BaseEstimator) -> dict[str, object]:
-    """The parameters with the best score; of a grid search, as a mean over the random layers."""
+    """The parameters with the best score. In a grid search this is the mean score over the random layers."""
     if isinstance(search, ELMRegressorCV):
         return dict(search.best_params_)
     scores: dict[tuple[object, ...], list[float]] = {}

@@ -1,20 +1,20 @@
-"""Interleaved timing: machines are shared and noisy, so jobs take turns and each keeps its best time."""
+"""Interleaved timing. Machines are shared and noisy, so jobs take turns and the best time of each counts."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
 
-_SETTLED = 0.15  # seconds
+_SETTLED = 0.15  # seconds until the BLAS threads of the job before are idle
 
 
 def best_times(
     jobs: Mapping[str, Callable[[], object]], repeats: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, float]:
-    """Seconds of the fastest of `repeats` calls of each job, all jobs called once in each round.
+    """Measure the seconds of the fastest of `repeats` calls of each job. Each round calls every job once.
 
-    With the clock `time.process_time`, those that others have the processor do not count. Threads of a BLAS look for
-    more work for a tenth of a second after the last, on the next job's processor: each begins when that is over.
+    With the clock `time.process_time`, time in which other processes have the processor does not count. BLAS threads
+    keep a processor busy for a tenth of a second after their last work. So every job waits until they are idle.
     """
     times = {name: float("inf") for name in jobs}
     for job in jobs.values():

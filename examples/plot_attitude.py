@@ -2,16 +2,16 @@
 An IMU that sits askew: attitude over dual quaternions
 ======================================================
 
-An inertial sensor tells the attitude and position of itself, not of the drone that it is glued to, askew and off
-centre.
-A pose, a rotation r and a position t together, is one dual quaternion, r + ½ε tr, and poses follow each other by
-multiplication. So with the true poses B from a laboratory's cameras and the sensor's poses S,
+An inertial sensor measures its own attitude and position. It does not measure those of the drone, because it is mounted
+askew and off centre. We want to find the mounting. A pose is a rotation r together with a position t. It is one dual
+quaternion, r + ½ε tr, and poses are combined by multiplication. So with the true poses B from cameras in a laboratory
+and the sensor's poses S,
 
     S = B m
 
-for one unknown dual quaternion m: least squares over the algebra, with eight unknowns. What a person would do without
-is compared: a mean of all rotations and offsets, and least squares over the reals, where the same product is an unknown
-8 x 8 matrix.
+for one unknown dual quaternion m. This is least squares over the algebra, with eight unknowns. We compare it with two
+ways that need no algebra: the mean of all rotations and offsets, and least squares over the reals, where the same
+product is an unknown 8 x 8 matrix.
 """
 
 import matplotlib.pyplot as plt
@@ -33,15 +33,15 @@ def pose(rotation, position):
 
 
 def parts(numbers):
-    """The rotations and positions of dual quaternions, made unit."""
+    """The rotations and positions of dual quaternions, scaled to length one."""
     r = numbers[:, :4]
     t = 2 * quaternions.multiply(numbers[:, 4:], quaternions.conjugate(r)) / np.sum(r**2, axis=1, keepdims=True)
     return Rotation.from_quat(r, scalar_first=True), t[:, 1:]
 
 
 # %%
-# A flight of a minute at 20 poses a second. The cameras are off by 0.5° and 5 mm, the sensor by 3° and 50 mm, and it
-# sits 14° askew, 10 cm from the centre.
+# The flight lasts a minute, with 20 poses a second. The cameras are off by 0.5° and 5 mm, the sensor by 3° and 50 mm.
+# The sensor is mounted 14° askew and 10 cm from the centre.
 rng = np.random.default_rng(0)
 steps = 1200
 turning = gaussian_filter1d(rng.standard_normal((steps, 3)), 20, axis=0)
@@ -93,7 +93,7 @@ for name, found in results.items():
         print(f"{name:18} {n:5} poses: mounting wrong by {angle:5.2f}° and {centimetres:5.1f} cm")
 
 # %%
-# The attitude of the drone from the sensor, before and after the mounting is taken off.
+# The attitude of the drone from the sensor, before and after correction by the mounting.
 rotation, _ = over_dual_quaternions(320)
 sensor, _ = parts(S)
 before = np.degrees((body.inv() * sensor).magnitude())
@@ -101,9 +101,9 @@ after = np.degrees((body.inv() * (sensor * rotation.inv())).magnitude())
 print(f"attitude off by {np.median(before):.1f}° as read, {np.median(after):.1f}° when corrected (median)")
 
 # %%
-# Least squares over dual quaternions is a line of code, and nothing in it is about poses. It comes close to the means
-# that were made for this purpose, which stay ahead by a little since they know that rotations are of length one. Over
-# the reals there are eight times as many unknowns, and with few poses that answer is useless.
+# Least squares over dual quaternions is one line of code that knows nothing of poses. It is nearly as good as the
+# means, which are made for this purpose and use that rotations have length one. Over the reals there are eight times as
+# many unknowns, and with few poses the answer is useless.
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 for name, style in zip(results, ("o-", "s--", "^:")):
     axes[0].loglog(counts, results[name][:, 0], style, label=name)

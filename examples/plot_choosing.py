@@ -2,9 +2,9 @@
 Choosing an algebra
 ===================
 
-The colour of a pixel is predicted from the eight around it. Which algebra joins the three channels best, at which size
-and weight scale? ``ELMRegressorCV`` scores all of them by the error of every row when it is left out, without fitting
-anything again, and ``compare`` says whether the choice is better than ridge regression by more than chance.
+A network predicts the colour of a pixel from the eight pixels around it. Which algebra combines the three channels
+best, and at which size and weight scale? ``ELMRegressorCV`` scores every candidate by its leave-one-out errors, without
+a refit. ``compare`` then tests whether the choice is better than ridge regression by more than chance.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ pixels = (sample_patches(800, size=3) / 127.5 - 1).reshape(-1, 9, 3)
 X, Y = np.delete(pixels, 4, axis=1).reshape(len(pixels), -1), pixels[:, 4]
 
 # %%
-# A pixel is the imaginary part of one number. All algebras are compared at the same three numbers of parameters. The
-# best candidate of each:
+# The three channels of a pixel are the imaginary parts of one number. All algebras are compared at the same three
+# numbers of parameters. We print the best candidate of each.
 names = ["real", "quaternions", "R[-1,+1]", "tessarines", "klein4"]
 search = ELMRegressorCV(
     names, n_parameters=[320, 640, 1280], weight_scale=["0.1 auto", "auto"], packing="imaginary", random_state=0
@@ -35,7 +35,7 @@ for name in sorted(best, key=best.get):
 print(f"chosen: {search.best_algebra_.name}, {search.best_n_hidden_} neurons, scale {search.best_weight_scale_}")
 
 # %%
-# The best network of every algebra against a linear model, by repeated cross-validation.
+# Compare the best network of every algebra with a linear model, by repeated cross-validation.
 models = {"ridge regression": RidgeCV(np.logspace(-4, 4, 17))}
 for name in names:
     candidates = np.flatnonzero(results["param_algebra"] == name)
@@ -46,8 +46,8 @@ for name in models:
     print(f"{name:18} R² {result.scores[name].mean():.4f}  p {result.test(name)['p']:.2g}")
 
 # %%
-# Networks over the four algebras are a little ahead of ridge regression, the real one is not, and none of it is beyond
-# chance (p above 0.1): the middle of a patch is nearly a linear function of what is around it.
+# Networks over the four algebras are a little ahead of ridge regression. The real network is not. All differences may
+# be chance (p above 0.1): the middle of a patch is nearly a linear function of the pixels around it.
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
 for name in names:
     of_algebra = results["param_algebra"] == name

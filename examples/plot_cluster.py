@@ -2,9 +2,9 @@
 Training on a cluster
 =====================
 
-Rows in the partitions of a dask array are summarised where they are; only the summaries, small and of fixed size, come
-together. The cluster here is two workers in this process; with the address of a scheduler in its place the same lines
-run on a hundred machines.
+Each worker adds the rows of its partitions of a dask array to an accumulator of small, fixed size. Only the
+accumulators are sent and merged. The cluster here has two workers in this process. Give ``Client`` the address of a
+scheduler, and the same lines run on a hundred machines.
 """
 
 import dask.array as da
@@ -16,8 +16,8 @@ import hyperelm.dask
 from hyperelm import ELMRegressor
 
 # %%
-# 20,000 pairs of unit quaternions, and the rotation that takes one to the other, with noise: the network has to find
-# the product of two numbers.
+# The inputs are 20,000 pairs of unit quaternions, and the targets are their products with noise. So the network has to
+# learn the product of two numbers.
 rng = da.random.default_rng(0)
 numbers = rng.standard_normal((20_000, 2, 4), chunks=(1000, 2, 4))
 pairs = numbers / da.sqrt((numbers**2).sum(axis=2, keepdims=True))
@@ -34,7 +34,8 @@ product = da.stack(
 target = product + 0.5 * rng.standard_normal((20_000, 4), chunks=(1000, 4))
 
 # %%
-# Networks of two sizes, on more and more partitions; the last ones test. ``fit`` gives the ordinary estimator.
+# Train networks of two sizes on 1, 4 and 16 partitions, and test on the last 2,000 rows. ``fit`` returns the ordinary
+# estimator.
 counts = [1, 4, 16]
 errors = {}
 with (
@@ -53,11 +54,11 @@ with (
         print(f"{neurons:3} neurons: error {few:.3f} with 1,000 rows, {many:.3f} with 16,000")
 
 # %%
-# More neurons pay as soon as there are rows enough to average the noise away.
+# More neurons help once there are enough rows to average the noise.
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for neurons, values in errors.items():
     axis.loglog([1000 * count for count in counts], values, marker="o", label=f"{neurons} neurons")
-axis.set_title("More rows pay where there are neurons to use them")
+axis.set_title("More rows help if there are enough neurons")
 axis.set_xlabel("rows")
 axis.set_ylabel("root mean square error")
 axis.legend()

@@ -2,10 +2,10 @@
 Compressing a colour photograph
 ===============================
 
-A photograph is cut into tiles, and each tile becomes a short code. To show it again one needs the codes *and* the
-decoder, so what has to be stored is both. A decoder over an algebra treats a pixel's red, green and blue as one number;
-it has a third of the parameters of a real one for codes of the same length, and what it saves can be spent on longer
-codes. Both encoders are principal components, the best linear ones there are over their numbers.
+A photograph is cut into tiles, and each tile is encoded as a short code. To decode it one needs the codes *and* the
+decoder, so both must be stored. A decoder over an algebra treats a pixel's red, green and blue as one number. For codes
+of the same length it has a third of the parameters of a real one, so it can have longer codes for the same storage.
+Both encoders are principal components, which are the best linear encoders over their numbers.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,8 @@ def quality(image):
 
 
 # %%
-# For codes of K numbers: K/4 numbers of four components over an algebra, K components of a real PCA. What is stored
-# counts every number of decoder, mean and codes.
+# A code of K values is K/4 numbers of four components over an algebra, or K components of a real PCA. The storage
+# counts all values of decoder, mean and codes.
 def over(algebra, length):
     model = ELMAutoencoder(algebra, length // 4, encoder="pca", packing="imaginary", ridge=0).fit(tiles)
     return model.reconstruct(tiles), model.output_weights_.size + len(tiles) * length
@@ -54,13 +54,13 @@ for name, points in curves.items():
     print(f"{name:12}", "   ".join(f"{share:4.1f} %: {decibel:.1f} dB" for share, decibel, _ in points))
 
 # %%
-# Where little may be stored, R[+1,-1] gives a tenth of a decibel or two more than real components for as many numbers;
-# with long codes the two meet. Quaternions are behind both: it is not any algebra that pays.
+# With short codes, R[+1,-1] gives one or two tenths of a decibel more than real components for the same storage. With
+# long codes the two are equal. Quaternions are behind both, so not every algebra helps.
 figure = plt.figure(figsize=(11, 4.6), layout="constrained")
 left, top, below = figure.subplot_mosaic([["curve", "ours"], ["curve", "real"]], width_ratios=[1, 1]).values()
 for (name, points), style in zip(curves.items(), ("o-", "s-", "k^--")):
     left.plot([p[0] for p in points], [p[1] for p in points], style, label=name)
-left.set(xlabel="stored numbers, % of the photograph's", ylabel="PSNR in dB", title="Decoder and codes together")
+left.set(xlabel="stored values, % of the photograph's", ylabel="PSNR in dB", title="Decoder and codes together")
 left.legend()
 ours = curves["R[+1,-1]"][2]
 theirs = min(curves["real PCA"], key=lambda point: abs(point[0] - ours[0]))

@@ -2,10 +2,10 @@
 Denoising a colour image
 ========================
 
-A pixel's red, green and blue belong together, so they become the imaginary parts of one number. A network learns from
-one half of a photograph to take the noise off patches of 6 x 6 pixels, and is tried on the other half. Two algebras are
-compared with a real network of as many parameters, which holds its own here, and with ridge regression, which is better
-than all three: taking noise off small patches is a nearly linear task.
+A pixel's red, green and blue belong together, so they become the imaginary parts of one number. A network learns on one
+half of a photograph to remove noise from patches of 6 x 6 pixels, and is tested on the other half. We compare two
+algebras with a real network of as many parameters and with ridge regression. The real network does as well as the
+algebras. Ridge regression is better than all three: removing noise from small patches is a nearly linear task.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ noisy = clean + 0.4 * rng.standard_normal(clean.shape)
 
 
 # %%
-# Patches as rows of 36 pixels with 3 channels each, and back again.
+# Turn an image into rows of 36 pixels with 3 channels each, and back.
 def patches(image):
     rows, columns = image.shape[0] // SIDE, image.shape[1] // SIDE
     tiles = image.reshape(rows, SIDE, columns, SIDE, 3).swapaxes(1, 2)

@@ -2,8 +2,8 @@
 Classifying digits in several algebras
 ======================================
 
-Four neighbouring pixels of an 8 x 8 digit make one number. Which multiplication joins them best? Every candidate costs
-one least-squares problem, so one simply tries.
+Four neighbouring pixels of an 8 x 8 digit make one number. Which algebra combines them best? Every candidate costs one
+least-squares problem, so we try several.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,9 @@ from hyperelm import ELMClassifier, algebras
 X, y = load_digits(return_X_y=True)
 
 # %%
-# Five-fold cross-validation. All networks have about 21,700 parameters: a neuron over the quaternions has four numbers
-# for every weight, but only a quarter of the inputs. The ridge is chosen inside ``fit``. The rival is logistic
-# regression with the best of five penalties.
+# All networks have about 21,700 parameters: a weight of a neuron over the quaternions has four components, but there
+# are only a quarter as many inputs. ``fit`` chooses the ridge. We compare with logistic regression, with the best of
+# five penalties, in five-fold cross-validation.
 neurons = {1: 289, 2: 252, 4: 200}
 scores = {}
 for name in ("real", "complex", "quaternions", "R[-1,+1]", "tessarines", "klein4", "paper-Cl(1,1)"):
@@ -33,9 +33,9 @@ for name, of_folds in scores.items():
     print(f"{name:20} {of_folds.mean():.4f} +- {of_folds.std():.4f}")
 
 # %%
-# At this size networks in four dimensions are ahead of the real one by one to two points, which is about what folds
-# differ by, and of logistic regression by as much. The algebras do not differ. With two and a half times the parameters
-# (500 and 720 neurons) the real network has caught up: all have 0.95.
+# At this size networks in four dimensions are one to two points ahead of the real network and of logistic regression.
+# Folds differ by about as much. There is no difference between the algebras. With two and a half times the parameters
+# (500 and 720 neurons) the real network is as good: all have 0.95.
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axis.barh(list(scores), [s.mean() for s in scores.values()], xerr=[s.std() for s in scores.values()])
 axis.set_xlim(0.9, 1)

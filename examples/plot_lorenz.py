@@ -2,9 +2,10 @@
 Forecasting chaos in a closed loop
 ==================================
 
-A network learns one step of the Lorenz attractor: from three positions to the next. Then it is left alone, and each
-forecast becomes an input of the next. Chaos multiplies every error by e in one Lyapunov time (1.1 units of time here),
-so the question is for how many of them it stays on the true path, and whether it stays on the attractor after that.
+A network learns one step of the Lorenz attractor: it predicts a position from the three before. Then it runs without
+data, and each forecast becomes an input of the next. Chaos multiplies every error by e in one Lyapunov time (1.1 units
+of time here). For how many Lyapunov times does the network stay on the true path, and does it stay on the attractor
+after that?
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +22,7 @@ X = X.reshape(len(X), 9)
 
 
 # %%
-# Three networks of as many parameters, with direct links from the inputs. All starts are forecast at once.
+# Three networks with equal numbers of parameters and direct links from the inputs forecast from all starts at once.
 def forecast(model, starts):
     window = X[starts].reshape(-1, 3, 3)
     path = []
@@ -51,14 +52,14 @@ for name, model in models.items():
 
 # %%
 # The Klein four-group and the real network stay on the path for ten Lyapunov times, in which errors grow by a factor of
-# 20,000. With quaternions errors grow faster than the system's own, and it is lost after two. That is not quite fair to
-# them: of the settings that were tried on these starts, the one here suits the other two best, and with their own best
-# one quaternions stay for four. So do not choose an algebra by its fame, and keep the real one among the candidates.
+# 20,000. With quaternions errors grow faster than chaos alone explains, and the path is lost after two. The setting
+# here favours the other two: it is the best for them of those tried on these starts. With their own best setting
+# quaternions stay on the path for four Lyapunov times. So try several algebras, with the real one among them.
 figure = plt.figure(figsize=(11, 4.6), layout="constrained")
 left = figure.add_subplot(1, 2, 1, projection="3d")
 left.plot(*truth[0].T, color="0.6", linewidth=3, label="true")
-left.plot(*paths["klein4"][0].T, color="tab:blue", linewidth=1, label="klein4, left alone")
-left.set_title("The attractor, and a network left alone")
+left.plot(*paths["klein4"][0].T, color="tab:blue", linewidth=1, label="klein4, closed loop")
+left.set_title("The attractor, and a network in a closed loop")
 left.set_axis_off()
 left.legend(loc="upper left")
 right = figure.add_subplot(1, 2, 2)
@@ -66,7 +67,7 @@ times = STEP * LYAPUNOV * np.arange(1, AHEAD + 1)
 for name, colour in zip(paths, ("tab:blue", "tab:green", "tab:orange")):
     error = np.median(np.linalg.norm(paths[name] - truth, axis=2), axis=0)
     right.semilogy(times, error, color=colour, label=name)
-right.semilogy(times, 1e-6 * np.exp(times), "k:", label="errors times e in a Lyapunov time")
+right.semilogy(times, 1e-6 * np.exp(times), "k:", label="factor e in a Lyapunov time")
 right.axhline(0.4, color="0.6")
 right.text(5, 0.5, "the path is lost", color="0.4")
 right.set(xlabel="Lyapunov times", ylabel="median error of 20 forecasts", ylim=(1e-8, 20))

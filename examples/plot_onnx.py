@@ -2,9 +2,9 @@
 A model that runs without hyperelm
 ==================================
 
-A classifier is trained here, and has to run where there is no Python: in a browser, on a telephone, in a service
-written in another language. An ONNX file holds what prediction computes, two real matrix products with the activation
-in between, whatever the algebra was. Any ONNX runtime runs it.
+A classifier is trained in Python and has to run elsewhere: in a browser, on a telephone, or in a service written in
+another language. An ONNX file holds the computation of a prediction, which is two real matrix products with the
+activation in between, for every algebra. Any ONNX runtime can run it.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ model = ELMClassifier("quaternions", n_hidden=150, random_state=0).fit(X, y)
 print(f"accuracy {model.score(X_test, y_test):.3f} with {model.n_parameters_:,} parameters over {model.algebra_.name}")
 
 # %%
-# One call, one file. The graph says which algebra it came from.
+# One call makes the graph, which is written to one file. Its metadata name the algebra.
 with TemporaryDirectory() as folder:
     path = Path(folder, "digits.onnx")
     path.write_bytes(to_onnx(model).SerializeToString())
@@ -34,14 +34,14 @@ print("steps:", ", ".join(node.op_type for node in to_onnx(model).graph.node))
 print("metadata:", session.get_modelmeta().custom_metadata_map)
 
 # %%
-# The same answers, in single precision.
+# The runtime gives the same answers, up to single precision.
 found, probabilities = session.run(["label", "probabilities"], {"X": X_test.astype(np.float32)})
 ours = model.predict_proba(X_test)
 print(f"labels that agree: {np.mean(found == model.predict(X_test)):.1%} of {len(found)}")
 print(f"probabilities differ by at most {np.abs(probabilities - ours).max():.1e}")
 
 # %%
-# Digits that the exported model is least sure of, with its two best guesses.
+# The figure shows the digits that the exported model is least sure of, with its two best guesses.
 figure, axes = plt.subplots(2, 6, figsize=(10, 4.2), layout="constrained")
 figure.suptitle("The digits that the exported model is least sure of")
 unsure = np.argsort(probabilities.max(axis=1))[: axes.size]

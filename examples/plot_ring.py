@@ -2,14 +2,14 @@
 Writing your own algebra: a ring of eight sensors
 =================================================
 
-Eight microphones stand in a circle and a source of sound is somewhere around them. Turn the circle by one place and all
-readings move by one place: nothing else changes. An algebra can know that. Its eight units are the places, and their
-product adds the angles, like hands on a dial:
+Eight microphones stand in a circle, and a source of sound is somewhere around them. If the source moves round by one
+place, all readings move by one place, and nothing else changes. An algebra can contain this symmetry. Its eight units
+are the places, and the product of two units adds their places, like hours on a clock:
 
     (place i)(place j) = place i + j, modulo 8.
 
-Over this algebra a network cannot help treating all directions alike, so it may learn from sources on one side and
-still find those on the other.
+A network over this algebra treats all directions alike. So it can learn from sources on one side and find those on the
+other.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ print(ring)
 print("structure:", ring.structure)
 
 # %%
-# A source at some angle and distance; readings fall off with the square of the distance, with 3 % noise. The network is
-# asked for the direction as weights of the eight places.
+# A source is at some angle and distance. Readings fall off with the square of the distance and have 3 % noise. The
+# network predicts the direction as eight weights, one for each place.
 rng = np.random.default_rng(0)
 places = 2 * np.pi * np.arange(PLACES) / PLACES
 
@@ -40,7 +40,7 @@ def record(angles):
 
 
 def direction(weights):
-    """The angle of the mean of the places."""
+    """The angle of the weighted mean of the places."""
     return np.angle(weights.reshape(-1, PLACES) @ np.exp(1j * places))
 
 
@@ -49,9 +49,9 @@ def degrees_off(found, angles):
 
 
 # %%
-# Training sources are all in one quadrant, test sources all around. Biases are left out, since a bias would single out
-# a place. The real network has as many parameters and gets the same columns. What a person would do without an algebra
-# is to turn every training row to all eight places: the third model is the real network on these many more rows.
+# Training sources are all in one quadrant, test sources are all around. Networks have no bias, since a bias would
+# single out a place. The real network has as many parameters and gets the same columns. Without an algebra, one would
+# turn every training row to all eight places. The third model is the real network on these rows.
 train_angles, test_angles = rng.uniform(0, np.pi / 2, 400), np.sort(rng.uniform(-np.pi, np.pi, 1500))
 X, Y = record(train_angles)
 X_test, _ = record(test_angles)
@@ -73,9 +73,9 @@ for (name, error), model in zip(errors.items(), (ours, real, augmented)):
     )
 
 # %%
-# The real network knows the quadrant that it has seen, and nothing else. The network over the ring is as good all
-# around: what it learnt about one place holds for all, because the table says so. The real network that is shown all
-# turned rows is nearly as good, from eight times the rows.
+# The real network is good only in the quadrant that it was trained on. The network over the ring is as good all around:
+# by the multiplication table, what it learns about one place holds for all. The real network on turned rows is nearly
+# as good, but needs eight times the rows.
 figure, axis = plt.subplots(figsize=(9, 4), layout="constrained")
 axis.axvspan(0, 90, color="tab:green", alpha=0.15, label="where the training sources were")
 edges = np.linspace(-np.pi, np.pi, 61)
@@ -88,6 +88,6 @@ for (name, error), colour in zip(errors.items(), ("tab:blue", "tab:orange", "tab
 axis.plot(np.degrees(np.angle(np.exp(1j * places))), np.full(PLACES, 0.2), "k^", label="microphones")
 axis.set_xticks(np.arange(-180, 181, 45))
 axis.set(xlabel="direction of the source in degrees", ylabel="median error in degrees", ylim=(0.15, 250))
-axis.set_title("Trained on one quadrant, asked all around")
+axis.set_title("Trained on one quadrant, tested all around")
 axis.legend(loc="upper right", ncols=2)
 plt.show()

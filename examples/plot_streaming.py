@@ -2,9 +2,9 @@
 Learning from a stream
 ======================
 
-A sensor of rotations wears: its readings are turned a little further every hour. Rows come hour by hour and are not
-kept. A model of the first hour alone grows stale; one that goes on with ``partial_fit`` knows all hours; one whose
-weights fade follows the wear.
+A sensor of rotations wears out: its readings are turned a little further every hour. Rows arrive hour by hour and are
+not kept. We compare three models. The first is trained on the first hour only. The second continues with
+``partial_fit`` and weights all hours equally. The third gives recent hours more weight, and follows the wear.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ def hour(n, seed=0):
 
 
 # %%
-# The first hour fixes the hidden layer. Every later one is folded into the summary that the model keeps, whose size
-# does not change, and the model is ready after each.
+# The first hour fixes the hidden layer. Every hour is added to the accumulator of the model, whose size does not
+# change. The model can predict after each hour.
 settings = {"algebra": "quaternions", "n_hidden": 40, "packing": "imaginary", "ridge": 1e-2, "random_state": 0}
 first = ELMRegressor(**settings).fit(*hour(0))
 stream = ELMRegressor(**settings)
@@ -34,13 +34,13 @@ for n in range(HOURS):
     stream.partial_fit(*hour(n))
 
 # %%
-# ``fit`` takes the blocks themselves, here from a generator, which is read once. The result is the same.
-blocks = ELMRegressor(**settings).fit(hour(n) for n in range(HOURS))
-difference = np.abs(blocks.predict(hour(5)[0]) - stream.predict(hour(5)[0])).max()
-print(f"{HOURS * ROWS:,} rows in {HOURS} blocks; fit and partial_fit differ by {difference:.0e}")
+# ``fit`` takes all chunks from a generator, which is read once. The result is the same.
+from_chunks = ELMRegressor(**settings).fit(hour(n) for n in range(HOURS))
+difference = np.abs(from_chunks.predict(hour(5)[0]) - stream.predict(hour(5)[0])).max()
+print(f"{HOURS * ROWS:,} rows in {HOURS} chunks; fit and partial_fit differ by {difference:.0e}")
 
 # %%
-# A block may bring weights: here every hour counts for half of the next.
+# A chunk may have sample weights. Here every hour has half the weight of the next.
 fading = ELMRegressor(**settings).fit((*hour(n), np.full(ROWS, 0.5 ** (HOURS - 1 - n))) for n in range(HOURS))
 
 
@@ -54,7 +54,7 @@ for name, model in [("first hour", first), ("all hours", stream), ("fading weigh
     errors = [error(model, n) for n in range(HOURS)]
     print(f"{name:15} error in the first hour {errors[0]:.3f}, in the last {errors[-1]:.3f}")
     axis.plot(errors, label=name)
-axis.set_title("Three ways to go on with a stream that drifts")
+axis.set_title("Three models of a stream that drifts")
 axis.set_xlabel("hour")
 axis.set_ylabel("root mean square error")
 axis.legend()

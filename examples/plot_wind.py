@@ -2,10 +2,10 @@
 Forecasting a wind vector
 =========================
 
-Wind has three components that turn together. Here a synthetic record of them, a mean wind whose direction wanders and
-gusts that decay, is forecast one step ahead from the last six steps, each a quaternion with zero real part. The
-comparison is with persistence (the next value is the last one), with ridge regression on the same windows, and with a
-real network of as many parameters.
+The three components of a wind vector change together. We forecast a synthetic record one step ahead from the last six
+steps. It has a mean wind whose direction wanders, and gusts that decay. Each step is a quaternion with zero real part.
+We compare with persistence (the next value equals the last), with ridge regression on the same windows, and with a real
+network of as many parameters.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ rng = np.random.default_rng(1)
 STEPS, WINDOW = 3000, 6
 
 # %%
-# A direction that turns at a slowly changing rate, a speed that pulses, and a vertical component that follows both.
+# The direction turns at a slowly changing rate, the speed oscillates, and the vertical component depends on both.
 rate = 0.15 + 0.05 * np.sin(np.arange(STEPS) / 90)
 angle = np.cumsum(rate)
 speed = 8 + 2 * np.sin(np.arange(STEPS) / 25)
@@ -29,7 +29,7 @@ wind = np.column_stack([speed * np.cos(angle), speed * np.sin(angle), 0.3 * spee
 wind /= wind.std()
 
 # %%
-# Windows of six vectors in, the next vector out; the first two thirds train.
+# Inputs are windows of six vectors, targets are the next vectors. The first two thirds are for training.
 X = np.stack([wind[t : t + WINDOW].ravel() for t in range(STEPS - WINDOW)])
 Y = wind[WINDOW:]
 split = 2 * len(X) // 3
@@ -49,8 +49,8 @@ for name, neurons in [("quaternions", 60), ("real", 89)]:
     print(f"{name:16} {model.n_parameters_:5,} parameters    error {error(predictions[name]):.4f}")
 
 # %%
-# Both networks have less than half the error of persistence, 6 % less than ridge regression, and the same: where the
-# last six vectors are given and the direct link does most of the work, the algebra neither helps nor harms.
+# Both networks have less than half the error of persistence and 6 % less than ridge regression. They do not differ from
+# each other: the direct link from six vectors does most of the work, so the algebra neither helps nor harms.
 figure, axes = plt.subplots(3, 1, figsize=(8, 6), sharex=True, layout="constrained")
 for n, axis in enumerate(axes):
     axis.plot(Y[split : split + 120, n], color="black", label="wind")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import select
@@ -17,6 +16,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 _FLAGS = [
     "--headless",
@@ -161,6 +165,8 @@ class Seen:
 
 @pytest.fixture(scope="session")
 def _chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    if fcntl is None:
+        pytest.skip("drives Chromium over pipes of given numbers, which need the module fcntl")
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         pytest.skip("needs Chromium, and there is no chromium, chromium-browser or google-chrome on PATH")

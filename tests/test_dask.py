@@ -22,8 +22,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import hyperelm.dask
+from helpers import needs_sigkill
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor
-from hyperelm.solvers import QR, Gram
+from hyperelm._solvers.gram import Gram
+from hyperelm._solvers.qr import QR
 
 ROWS = 200
 RNG = np.random.default_rng(0)
@@ -190,11 +192,11 @@ def test_badly_conditioned_problems_are_solved_by_qr():
     options = {"n_hidden": 30, "weight_scale": 1e-4, "ridge": 0.0, "random_state": 0}
     rows, targets = chunked(X, (60, 140)), chunked(Y, (60, 140))
     model = hyperelm.dask.fit(ELMRegressor("real", **options), rows, targets)
-    assert isinstance(model._state, QR)
+    assert isinstance(model._accumulator, QR)
     exact = ELMRegressor("real", solver="svd", **options).fit(X, Y)
     assert exact.condition_ > 1e6
     assert_allclose(model.predict(X), exact.predict(X), atol=1e-6)
-    assert isinstance(hyperelm.dask.fit(ELMRegressor(**OPTIONS), rows, targets)._state, Gram)
+    assert isinstance(hyperelm.dask.fit(ELMRegressor(**OPTIONS), rows, targets)._accumulator, Gram)
 
 
 @pytest.mark.usefixtures("here")
@@ -384,6 +386,7 @@ def test_rows_stay_on_the_workers(monkeypatch):
     assert_allclose(hyperelm.dask.predict(model, rows).compute(), expected.predict(values), atol=1e-10)
 
 
+@needs_sigkill
 def test_a_worker_is_killed(client, tmp_path):
     rows, values = made_on_workers(16, directory=tmp_path, seconds=0.2)
     workers = {info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values()}
@@ -407,4 +410,4 @@ def test_a_worker_is_killed(client, tmp_path):
     assert set(killed) <= workers
     assert len(killed) == 1
     assert_allclose(model.reconstruct(values), ELMAutoencoder(**options).fit(values).reconstruct(values), atol=1e-11)
-    assert model._state.rows == 1600
+    assert model._accumulator.n_rows == 1600

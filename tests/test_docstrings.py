@@ -15,7 +15,7 @@ import pytest
 
 import hyperelm
 
-# What users import from; `hyperelm.solvers` and the like are for people who change hyperelm itself.
+# What users import from; `hyperelm._solvers` and the like are for people who change hyperelm itself.
 MODULES = [
     "hyperelm",
     *(f"hyperelm.{name}" for name in dir(hyperelm) if inspect.ismodule(getattr(hyperelm, name))),

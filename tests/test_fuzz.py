@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers import needs_proc
+
 SCRIPT = Path(__file__).parents[1] / "tools" / "fuzz.py"
 
 
+@needs_proc  # by which the fuzzer limits its memory
 @pytest.mark.parametrize("kind", ["model", "series", "settings", "cifar", "results", "report"])
 def test_mutated_files(kind):
     done = subprocess.run([sys.executable, SCRIPT, kind, "--count", "150"], capture_output=True, text=True)

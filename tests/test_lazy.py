@@ -11,11 +11,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from hyperelm import Algebra, algebras, laws
+from helpers import needs_fork
+from hyperelm import Algebra, algebras
+from hyperelm._algebra import laws
+from hyperelm._backend import workspace
 from hyperelm._lazy import lazy
-from hyperelm.solvers import team
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 forks = pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 
 
@@ -110,9 +111,9 @@ def test_a_fork_while_a_thread_computes_a_property(monkeypatch):
 @forks
 def test_a_fork_while_a_thread_limits_blas():
     def limit(wait):
-        with team._lock:
+        with workspace._lock:
             wait()
             time.sleep(0.2)  # for which the fork waits
 
     with held(limit, patient=False):
-        assert finishes_in_a_fork(lambda: team.one_blas().__enter__())
+        assert finishes_in_a_fork(lambda: workspace.one_blas().__enter__())

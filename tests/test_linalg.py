@@ -3,13 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from helpers import rows_of
 from hyperelm import algebras, linalg
 
 
 def system(algebra, shape, seed=0, *, dependent=False):
-    M, L, N = shape
-    rng = np.random.default_rng(seed)
-    A, B = rng.standard_normal((M, L, algebra.dim)), rng.standard_normal((M, N, algebra.dim))
+    A, B = rows_of(algebra, shape, seed)
     if dependent:
         A[:, -1] = 2 * A[:, 0]
     return A, B

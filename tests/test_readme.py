@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
@@ -30,7 +31,15 @@ def test_links_lead_somewhere():
             assert (ROOT / target).exists(), target
 
 
+def test_contributors_find_the_files():
+    named = re.findall(r"`((?:src|tests|docs|examples|tools|benchmarks)/[\w./-]*)", CONTRIBUTING)
+    assert len(named) > 30
+    for path in named:
+        if "NAME" not in path and "_build" not in path:
+            assert (ROOT / path).exists(), path
+
+
 def test_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"^make (\w+)", README, flags=re.MULTILINE):
+    for target in re.findall(r"^(?:\| `)?make ([\w-]+)", README + CONTRIBUTING, flags=re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target

@@ -3,10 +3,9 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from hyperelm import algebras, datasets, linalg, metrics
-from hyperelm.algebra import Algebra
-from hyperelm.comparison import compare
-from hyperelm.elm import (
+from hyperelm import algebras, datasets, linalg, metrics, progress
+from hyperelm._algebra.algebra import Algebra
+from hyperelm._estimators import (
     BiasOnlyWarning,
     ELMAutoencoder,
     ELMClassifier,
@@ -14,13 +13,16 @@ from hyperelm.elm import (
     ELMRegressorCV,
     RankDeficiencyWarning,
 )
-from hyperelm.io import load, save
-from hyperelm.packing import pack, unpack
+from hyperelm._estimators.comparison import compare
+from hyperelm._estimators.frame import FrameRegressor
+from hyperelm._files.description import describe
+from hyperelm._files.models import load, save
+from hyperelm._network.packing import pack, unpack
 
 __version__ = "0.1.0.dev0"
 
 # What is loaded when it is asked for, and from where.
-_LAZY = {"dask": "dask", "experiments": "experiments", "to_onnx": "onnx"}
+_LAZY = {"dask": "dask", "experiments": "experiments", "to_onnx": "_files.onnx"}
 __all__ = [  # without `dask`: `from hyperelm import *` would hide the package of that name
     "Algebra",
     "BiasOnlyWarning",
@@ -28,15 +30,18 @@ __all__ = [  # without `dask`: `from hyperelm import *` would hide the package o
     "ELMClassifier",
     "ELMRegressor",
     "ELMRegressorCV",
+    "FrameRegressor",
     "RankDeficiencyWarning",
     "algebras",
     "compare",
     "datasets",
+    "describe",
     "experiments",
     "linalg",
     "load",
     "metrics",
     "pack",
+    "progress",
     "save",
     "to_onnx",
     "unpack",

@@ -10,9 +10,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._arrays import is_elsewhere, namespace
+from hyperelm._backend import backend_of
 
 FloatArray = NDArray[np.floating[Any]]
+
+
+class ArgumentError(ValueError):
+    """A value that an argument must not have. The message is "`argument` reason".
+
+    A caller whose users know the argument by another name, such as an option of a command, writes that name before
+    `reason`.
+    """
+
+    def __init__(self, argument: str, reason: str) -> None:
+        super().__init__(argument, reason)  # pickle makes the error again from these
+        self.argument, self.reason = argument, reason
+
+    def __str__(self) -> str:
+        return f"`{self.argument}` {self.reason}"
 
 
 def is_number(value: Any) -> bool:
@@ -43,38 +58,7 @@ class HasDimension(Protocol):
 
 def as_real(array: Any, name: str) -> FloatArray:
     """`array` as float32 or float64, without a copy where it already is one of them, and of the library it is of."""
-    if is_elsewhere(array):
-        return _as_real_elsewhere(array, name)
-    check_unmasked(array, name)
-    array = np.asarray(array)
-    if array.dtype.kind == "c":
-        raise _complex(array, name)
-    if array.dtype in (np.float32, np.float64):
-        return array
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"`{name}` must be an array of real numbers, got dtype {array.dtype}.")
-    return array.astype(np.float64)
-
-
-def check_unmasked(array: Any, name: str) -> None:
-    """Refuse what NumPy would take as numbers without a word."""
-    if np.ma.is_masked(array):
-        masked = int(np.ma.getmaskarray(array).sum())
-        raise ValueError(f"`{name}` must have no masked values, got {masked}. Remove or impute such rows.")
-
-
-def _as_real_elsewhere(array: Any, name: str) -> Any:
-    xp = namespace(array=array)
-    if xp.isdtype(array.dtype, "complex floating"):
-        raise _complex(array, name)
-    return array if array.dtype in (xp.float32, xp.float64) else xp.astype(array, xp.float64)
-
-
-def _complex(array: Any, name: str) -> TypeError:
-    return TypeError(
-        f"`{name}` must be real, got dtype {array.dtype}. "
-        "Put the components of a number on the last axis: np.stack([z.real, z.imag], axis=-1)."
-    )
+    return backend_of(array).real(array, name)
 
 
 def as_hypercomplex(array: Any, algebra: HasDimension, name: str, axes: int = 0) -> FloatArray:

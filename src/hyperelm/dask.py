@@ -1,14 +1,14 @@
 """Training and prediction on a dask cluster, and experiments on it.
 
-The rows of a partition become a summary where they are; summaries are merged in a tree, and one worker solves::
+Each partition becomes an accumulator where it is. Accumulators are merged in a tree, and one worker solves::
 
-    partition -> state \\
-    partition -> state  -> state \\
-    partition -> state /           -> state -> weights
-    ...                          /
+    partition -> accumulator \\
+    partition -> accumulator  -> accumulator \\
+    partition -> accumulator /                 -> accumulator -> weights
+    ...                                      /
 
-Only summaries move, whose size does not depend on the number of rows. The summary of the pass that leaves rows out is
-the hidden layer of a sample of them, of bounded size. Tasks change nothing they are given, so a worker that is lost
+Only accumulators move, whose size does not depend on the number of rows. The pass that leaves rows out gathers the
+hidden layer of a sample of them, of bounded size. Tasks change nothing they are given, so a worker that is lost
 costs no more than its work.
 """
 
@@ -22,18 +22,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import parallel_config
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from hyperelm.elm.autoencoder import ELMAutoencoder
-from hyperelm.elm.base import BaseELM
-from hyperelm.elm.classifier import ELMClassifier
-from hyperelm.elm.rows import Array, Pass, Rows, Stored, add_all
-from hyperelm.solvers.team import Team
+from hyperelm._backend import NUMPY
+from hyperelm._estimators.autoencoder import ELMAutoencoder
+from hyperelm._estimators.base import BaseELM, fit_source
+from hyperelm._estimators.classifier import ELMClassifier
+from hyperelm._training.rows import Array, Pass, Rows, Stored, add_all
 
 __all__ = ["fit", "predict"]
 
 _PATIENCE = 10  # seconds until a scheduler that does not answer cannot be reached
-_MERGED = 4  # summaries that a task merges
+_MERGED = 4  # accumulators that a task merges
 _METHODS = ("predict", "predict_proba", "decision_function", "reconstruct", "transform", "inverse_transform")
 
 E = TypeVar("E", bound=BaseELM)
@@ -74,7 +74,6 @@ def fit(estimator: E, X: Any, y: Any = None, sample_weight: Any = None) -> E:
         raise ValueError(
             "`solver` must not be 'svd' on a cluster, where no machine holds all rows. Use 'auto' or 'qr'."
         )
-    estimator._start_fit()
     autoencoder, labels = isinstance(estimator, ELMAutoencoder), isinstance(estimator, ELMClassifier)
     if y is None and not autoencoder:
         raise ValueError(
@@ -90,14 +89,9 @@ def fit(estimator: E, X: Any, y: Any = None, sample_weight: Any = None) -> E:
         raise ValueError(f"`X` must have shape (n, columns) or (n, features, d), got {meta.ndim} axis.")
     if sample_weight is not None and len(sample_weight.shape) != 1:
         raise ValueError(f"`sample_weight` must have one axis, got {len(sample_weight.shape)} axes.")
-    estimator._check_components(meta, "X")
     if labels and of_targets.ndim != 1:
         raise ValueError(f"`y` must be labels in one axis, got {of_targets.ndim} axes.")
-    if not labels:
-        estimator._check_components(of_targets, "y")
-    validate_data(estimator, source.X.meta, reset=True, skip_check_array=True)
-    estimator._fit(source)
-    return estimator
+    return fit_source(estimator, source, source.X.meta, labels=labels)
 
 
 def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
@@ -127,7 +121,7 @@ def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
     (1000, 2)
     """
     _check_estimator(estimator)
-    check_is_fitted(estimator, "output_weights_")
+    check_is_fitted(estimator, "network_")
     method = method or ("reconstruct" if isinstance(estimator, ELMAutoencoder) else "predict")
     known = [name for name in _METHODS if hasattr(estimator, name)]
     if method not in known:
@@ -175,7 +169,7 @@ def _load(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError:
-        raise ValueError("A dask cluster needs the extra 'dask': pip install 'hyperelm[dask]'.") from None
+        raise ImportError("A dask cluster needs the extra 'dask': pip install 'hyperelm[dask]'.") from None
 
 
 def _check_estimator(estimator: Any) -> None:
@@ -193,9 +187,9 @@ class _Collection:
     """A dask array or frame as a list of partitions, each with whole rows."""
 
     def __init__(self, collection: Any, name: str, *, labels: bool = False) -> None:
-        kind = type(collection).__module__.partition(".")[0]
+        library = type(collection).__module__.partition(".")[0]
         shape = tuple(getattr(collection, "shape", ()))
-        if kind != "dask" or not hasattr(collection, "to_delayed") or not shape:
+        if library != "dask" or not hasattr(collection, "to_delayed") or not shape:
             raise TypeError(
                 f"`{name}` must be a dask array or frame, got {type(collection).__name__}. Use dask.array.from_array, "
                 "or the estimator itself for data on this machine."
@@ -268,19 +262,19 @@ class Partitions:
         tool = dask.delayed(work, pure=False, traverse=False)
         parts = self.X.partitions()
         others = [[None] * len(parts) if other is None else other.partitions() for other in self._others]
-        summarise, merge = dask.delayed(_summary, pure=False), dask.delayed(_merged, pure=False)
-        states = [summarise(tool, n, self._labels, *arrays) for n, arrays in enumerate(zip(parts, *others))]
-        while len(states) > 1:
-            states = [merge(tool, states[n : n + _MERGED]) for n in range(0, len(states), _MERGED)]
-        result: R = dask.delayed(_finished, pure=False)(finish, states[0]).compute()
+        gather, merge = dask.delayed(_gathered, pure=False), dask.delayed(_merged, pure=False)
+        parts = [gather(tool, n, self._labels, *arrays) for n, arrays in enumerate(zip(parts, *others))]
+        while len(parts) > 1:
+            parts = [merge(tool, parts[n : n + _MERGED]) for n in range(0, len(parts), _MERGED)]
+        result: R = dask.delayed(_finished, pure=False)(finish, parts[0]).compute()
         return result
 
 
 # ---------------------------------------------------------------------- tasks
 
 
-def _summary(work: Pass[S], n: int, labels: bool, X: Any, y: Any, weight: Any) -> tuple[int, S]:
-    """The number and the summary of the rows of a partition."""
+def _gathered(work: Pass[S], n: int, labels: bool, X: Any, y: Any, weight: Any) -> tuple[int, S]:
+    """The number of rows of a partition, and what a pass gathers from them."""
     named = [("y", y), ("sample_weight", weight)]
     try:
         for name, part in named:
@@ -291,13 +285,14 @@ def _summary(work: Pass[S], n: int, labels: bool, X: Any, y: Any, weight: Any) -
         inputs = _array(X, "X")
         targets = inputs if y is None else _array(y, "y", labels)
         rows = Rows(inputs, targets, None if weight is None else _array(weight, "sample_weight"))
-        return len(rows), add_all(work, work.begin(), rows, Team())
+        with NUMPY.at_work(0.0):
+            return len(rows), add_all(work, work.begin(), rows)
     except ValueError as error:
         raise ValueError(f"Partition {n}: {error}") from error
 
 
 def _merged(work: Pass[Any], parts: Sequence[tuple[int, Any]]) -> tuple[int, Any]:
-    """The summary of several, none of which changes: another task may need it again."""
+    """What a pass gathers from several partitions. None of them changes: another task may need it again."""
     total = work.begin()
     for _, part in parts:
         total.merge(part)
@@ -305,10 +300,10 @@ def _merged(work: Pass[Any], parts: Sequence[tuple[int, Any]]) -> tuple[int, Any
 
 
 def _finished(finish: Callable[[S], R], part: tuple[int, S]) -> R:
-    rows, summary = part
+    rows, gathered = part
     if rows == 0:
         raise ValueError("`X` must have at least one row, got none in any partition.")
-    return finish(summary)
+    return finish(gathered)
 
 
 def _predict_array(x: Any, model: BaseELM, method: str, empty: Any) -> Any:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, _container, save
+from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, save
+from hyperelm._files import container
 
 HERE = Path(__file__).parent
 MINE = Algebra.from_table([["-0.1", "k", "-j"], ["k", "0.7", "i"], ["-j", "i", "-1"]], name="mine")
@@ -30,7 +31,7 @@ def main() -> None:
 
 
 def write(model, X, methods, more) -> None:
-    path = HERE / f"model-v{_container.FORMAT}-{type(model).__name__}.hyperelm"
+    path = HERE / f"model-v{container.FORMAT}-{type(model).__name__}.hyperelm"
     save(model, path, state=True)
     outputs = {method: getattr(model, method)(X.astype(model.hidden_weights_.dtype)).tolist() for method in methods}
     record = {"X": X.tolist(), "rows": model.n_samples_seen_, "more": more, "outputs": outputs}

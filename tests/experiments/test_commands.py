@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from typer.testing import CliRunner
 
 import hyperelm.dask
 from hyperelm import experiments
-from hyperelm.cli import app
-from hyperelm.experiments import Store, report
-from hyperelm.experiments.store import FILE
+from hyperelm.cli._commands import app
+from hyperelm.experiments import Store
+from hyperelm.experiments._store import FILE
+from runs import command, other_program, sql
 
 CHANGES = [
     "networks=2",
@@ -31,10 +31,6 @@ CHANGES = [
     "sensitivity=[]",
 ]
 RUN = ["run", "lorenz", "--quick", "--jobs", "1", *(word for change in CHANGES for word in ("--set", change))]
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +44,6 @@ def whole(tmp_path_factory):
 def directory(whole, tmp_path):
     """A copy of what a run leaves."""
     return shutil.copytree(whole[0], tmp_path / "out")
-
-
-@pytest.fixture
-def no_report(monkeypatch):
-    """Reports have tests of their own."""
-    monkeypatch.setattr(report, "write", lambda directory: directory / report.FILE)
 
 
 def sessions(directory):
@@ -202,19 +192,6 @@ def garbage(path):
 
 def truncated(path):
     path.write_bytes(path.read_bytes()[:-5000])
-
-
-def other_program(path):
-    path.unlink()
-    sql("create table notes (text)")(path)
-
-
-def sql(statement):
-    def change(path):
-        with closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute(statement)
-
-    return change
 
 
 DAMAGES = {

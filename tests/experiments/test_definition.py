@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from hyperelm import algebras, experiments
-from hyperelm.experiments.definition import Experiment, Unit, load, seed_of
+from hyperelm.experiments._definition import Experiment, Unit, load, seed_of
 
 
 def test_names():
@@ -76,8 +76,8 @@ def test_the_last_change_holds():
         ('n_hidden=["a"]', "--set n_hidden must be a list"),
         ("n_hidden=[3.5]", "--set n_hidden must be a list"),
         ("n_hidden=[true]", "--set n_hidden must be a list"),
-        ("n_hidden=[0]", "--set n_hidden must be whole numbers >= 1"),
-        ("n_hidden=[]", "--set n_hidden must be whole numbers >= 1"),
+        ("n_hidden=[0]", "--set n_hidden must be at least 1, got [0]"),
+        ("n_hidden=[]", "--set n_hidden must not be empty"),
         ("models=[3]", "--set models must be a list"),
         ('start=["a", 1, 2]', "--set start must be a list"),
         ("sensitivity=5", "--set sensitivity must be a list"),
@@ -146,3 +146,11 @@ def test_seeds_differ():
     # By chance, N²/2³³ pairs of N numbers below 2³² are equal: 0.04 here.
     assert len(seeds) == len(runs)
     assert all(0 <= seed < 2**32 for seed in seeds)
+
+
+def test_settings_that_ask_for_any_number_of_units():
+    """They may come from a file, and must not take more time and memory than can be had."""
+    experiment = experiments.load("lorenz")
+    experiment.settings["networks"] = 10**11
+    with pytest.raises(ValueError, match="at most 1,000,000 units"):
+        experiment.units()

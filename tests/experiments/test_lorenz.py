@@ -7,13 +7,13 @@ import io
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+import runs
 from hyperelm import ELMRegressor, algebras, experiments
-from hyperelm.cli import app
 from hyperelm.datasets import lorenz
-from hyperelm.experiments import Store, report
-from hyperelm.experiments.definition import seed_of
+from hyperelm.experiments import Store
+from hyperelm.experiments._definition import seed_of
+from oracles import hidden, least_squares, prediction_gain, product
 
 TINY = ["networks=2", "n_hidden=[3,4]", "few_hidden=[3]", "positions=420"]
 
@@ -25,7 +25,7 @@ def run(directory, *changes, seed=None):
 
 
 def exported(directory, *options):
-    done = CliRunner().invoke(app, ["export", str(directory), *options])
+    done = runs.command("export", directory, *options)
     assert done.exit_code == 0, done.output
     return list(csv.DictReader(io.StringIO(done.stdout)))
 
@@ -68,41 +68,13 @@ def as_numbers(positions, d):
     return np.concatenate([np.zeros((*positions.shape[:2], 1)), positions], axis=2)
 
 
-def left_matrix(H, table):
-    """Φ_L(H) of numbers (n, K, d): the matrices of h ↦ h x, side by side and on top of each other."""
-    n, K, d = H.shape
-    return np.einsum("rcs,sjk->rkcj", H, table).reshape(n * d, K * d)
-
-
-def with_one(X):
-    one = np.zeros((len(X), 1, X.shape[2]))
-    one[:, :, 0] = 1
-    return np.concatenate([X, one], axis=1)
-
-
-def gain(truth, predicted, signal):
-    def variance(vectors):
-        return np.var(np.sqrt((vectors**2).sum(axis=1)), ddof=1)
-
-    return 10 * np.log10(variance(signal) / variance(truth - predicted))
-
-
-def paper_gain(table, weights, data):
+def paper_gain(algebra, weights, data):
     """The prediction gain of the network with these hidden weights, by the formulas of sections 3 and 4."""
     X, y, X_test, y_test = data
-    d = len(table)
-    x, t, x_test = as_numbers(X, d), as_numbers(y[:, None], d), as_numbers(X_test, d)
-
-    def hidden(x):
-        return with_one(np.tanh(np.einsum("nia,ilb,abc->nlc", with_one(x), weights, table)))
-
-    M = np.empty((weights.shape[1] + 1, t.shape[1], d))
-    inverse = np.linalg.pinv(left_matrix(hidden(x), table))
-    for output in range(t.shape[1]):
-        M[:, output] = (inverse @ t[:, output].ravel()).reshape(-1, d)
-    phi = left_matrix(hidden(x_test), table)
-    predicted = np.stack([(phi @ M[:, n].ravel()).reshape(-1, d) for n in range(t.shape[1])], axis=1)
-    return gain(y_test, predicted[..., 0] if d == 1 else predicted[:, 0, 1:], X_test[:, -1])
+    x, t, x_test = (as_numbers(part, algebra.dim) for part in (X, y[:, None], X_test))
+    M = least_squares(hidden(x, weights, algebra), t, algebra)
+    predicted = product(hidden(x_test, weights, algebra), M, algebra)
+    return prediction_gain(y_test, predicted[..., 0] if algebra.dim == 1 else predicted[:, 0, 1:], X_test[:, -1])
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +98,11 @@ def test_exported_runs_are_the_papers(small):
         model.fit(as_numbers(X, algebra.dim), as_numbers(y[:, None], algebra.dim))
         numbers = model.predict(as_numbers(X_test, algebra.dim))
         predicted = numbers[..., 0] if algebra.dim == 1 else numbers[:, 0, 1:]
-        assert gain(y_test, predicted, X_test[:, -1]) == pytest.approx(float(row["prediction_gain"]), abs=1e-6)
+        assert prediction_gain(y_test, predicted, X_test[:, -1]) == pytest.approx(
+            float(row["prediction_gain"]), abs=1e-6
+        )
         if row["network"] == "0":
-            expected = paper_gain(algebra.table, model.hidden_weights_, known)
+            expected = paper_gain(algebra, model.hidden_weights_, known)
             assert float(row["prediction_gain"]) == pytest.approx(expected, abs=1e-6)
 
 
@@ -222,13 +196,7 @@ def write(path, columns=3, rows=330, header="", last=()):
 
 def command(directory, path, *changes):
     words = [word for change in (*TINY, f"series={path}", *changes) for word in ("--set", change)]
-    return CliRunner().invoke(app, ["run", "lorenz", "--quick", "--jobs", "1", "--out", str(directory), *words])
-
-
-@pytest.fixture
-def no_report(monkeypatch):
-    """Reports have tests of their own."""
-    monkeypatch.setattr(report, "write", lambda directory: directory / report.FILE)
+    return runs.command("run", "lorenz", "--quick", "--jobs", "1", "--out", directory, *words)
 
 
 @pytest.mark.usefixtures("no_report")
@@ -252,7 +220,7 @@ def test_the_lorenz_system_from_a_file_is_the_same(small, tmp_path):
 def test_one_column(tmp_path):
     done = command(tmp_path / "out", write(tmp_path / "a.csv", 1), 'models=["real", "complex"]')
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "out" / report.FILE).is_file()
+    assert (tmp_path / "out" / "report.html").is_file()
 
 
 @pytest.mark.parametrize(("columns", "models"), [(2, "real"), (7, '["real", "octonions"]')])

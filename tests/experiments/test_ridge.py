@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
 from hyperelm import algebras, linalg
-from hyperelm.experiments import ridge
-from hyperelm.experiments.ridge import PATH, RidgeNetworks
+from hyperelm.experiments import _networks
+from hyperelm.experiments._networks import PATH, RidgeNetworks
 
 
 def network(algebra, rows, targets, noise=1.0):
@@ -49,8 +49,8 @@ def test_the_ridge_with_the_least_error(name, targets, monkeypatch):
     H = net.with_bias(next(net.codes(X)).copy())
     ridges, errors = left_out_errors(net, H, T)
     found = []
-    inner = ridge._left_out
-    monkeypatch.setattr(ridge, "_left_out", lambda *arguments: found.append(inner(*arguments)) or found[-1])
+    inner = _networks._left_out
+    monkeypatch.setattr(_networks, "_left_out", lambda *arguments: found.append(inner(*arguments)) or found[-1])
     solution = net.solve(H, T)
     assert_allclose(found, errors, rtol=1e-4)
     A = linalg.left_matrix(H[:, :-1], net.algebra)
@@ -68,16 +68,13 @@ def test_noise_is_not_learnt():
     assert predicted[:, 0, 3].std() < 0.2 * T[:, 0, 3].std()
 
 
-def test_many_rows_in_pieces(monkeypatch):
+def test_some_of_many_rows_choose(monkeypatch):
+    """With one ridge to choose from, the rows that choose do not matter."""
     net, X, T = network(algebras.get("complex"), 60, 1)
+    monkeypatch.setattr(_networks, "PATH", PATH[4:5])
     whole = net.fit(X, T).output_weights_
-    monkeypatch.setattr(ridge, "_CHUNK", 25)
-    monkeypatch.setattr(ridge, "PATH", PATH[4:5])
-    pieces = net.fit(X, T).output_weights_
-    monkeypatch.undo()
-    monkeypatch.setattr(ridge, "PATH", PATH[4:5])
-    assert_allclose(pieces, net.fit(X, T).output_weights_, rtol=1e-9)
-    assert whole.shape == pieces.shape
+    monkeypatch.setattr(_networks, "_LEFT_OUT", 25)
+    assert_allclose(net.fit(X, T).output_weights_, whole, rtol=1e-12)
 
 
 def test_targets_that_nothing_explains():

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import random
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -15,15 +14,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from joblib import Parallel
 from threadpoolctl import threadpool_info
-from typer.testing import CliRunner
 
+from helpers import needs_file_limits
 from hyperelm import experiments
 from hyperelm.__main__ import main
-from hyperelm.cli import app
-from hyperelm.experiments import Store, StoreError, Unit, report
-from hyperelm.experiments.definition import Experiment, Result
-from hyperelm.experiments.store import FILE, LOCK
+from hyperelm.experiments import Store, StoreError, Unit, _runner
+from hyperelm.experiments._definition import Experiment, Result
+from hyperelm.experiments._store import FILE, LOCK
+from runs import command, rows_in, rows_so_far
 
 # ---------------------------------------------------------------------- on an experiment that does nothing
 
@@ -44,7 +44,7 @@ class Watch:
 @pytest.fixture
 def nothing(monkeypatch):
     """An experiment of five units; a test may put something in the way of some."""
-    module = ModuleType("hyperelm.experiments.nothing")
+    module = ModuleType("hyperelm.experiments._nothing")
     module.on_the_way = lambda _: None
     module.units = lambda settings: [Unit("main", "", "real", L, 0, settings["networks"]) for L in range(5)]
 
@@ -57,11 +57,6 @@ def nothing(monkeypatch):
     return Experiment("nothing", {"networks": 2}, {})
 
 
-def rows(directory):
-    with Store.open(directory) as store:
-        return store.rows(None)
-
-
 def sessions(directory):
     with Store.open(directory) as store:
         return len(store.sessions())
@@ -71,7 +66,9 @@ def test_all_units_are_done(nothing, tmp_path):
     watch = Watch()
     experiments.run(nothing, tmp_path, jobs=1, watch=watch)
     assert (watch.total, watch.before, sorted(watch.units)) == (10, 0, [0, 1, 2, 3, 4])
-    assert [(row["n_hidden"], row["network"]) for row in rows(tmp_path)] == [(L, n) for L in range(5) for n in range(2)]
+    assert [(row["n_hidden"], row["network"]) for row in rows_in(tmp_path)] == [
+        (L, n) for L in range(5) for n in range(2)
+    ]
 
 
 def test_a_finished_run_does_nothing(nothing, tmp_path):
@@ -96,7 +93,7 @@ def test_only_what_is_missing_is_done_again(nothing, tmp_path):
     nothing.module.on_the_way = stop_at(3, RuntimeError("a fault"))
     with pytest.raises(RuntimeError, match="a fault"):
         experiments.run(nothing, tmp_path, jobs=1)
-    assert {row["n_hidden"] for row in rows(tmp_path)} == {0, 1, 2}
+    assert {row["n_hidden"] for row in rows_in(tmp_path)} == {0, 1, 2}
     nothing.module.on_the_way = stop_at(0, RuntimeError("done twice"))
     watch = Watch()
     experiments.run(nothing, tmp_path, jobs=1, watch=watch)
@@ -111,7 +108,7 @@ def test_results_that_cannot_be_kept_end_the_run(nothing, tmp_path, monkeypatch)
     monkeypatch.setattr(Store, "add", full)
     with pytest.raises(StoreError, match="full"):
         experiments.run(nothing, tmp_path, jobs=1)
-    assert rows(tmp_path) == []
+    assert rows_in(tmp_path) == []
 
 
 def test_an_interrupt_lets_the_unit_under_way_end(nothing, tmp_path):
@@ -122,8 +119,21 @@ def test_an_interrupt_lets_the_unit_under_way_end(nothing, tmp_path):
     nothing.module.on_the_way = press
     with pytest.raises(KeyboardInterrupt):
         experiments.run(nothing, tmp_path, jobs=1)
-    assert {row["n_hidden"] for row in rows(tmp_path)} == {0, 1, 2}
+    assert {row["n_hidden"] for row in rows_in(tmp_path)} == {0, 1, 2}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs signals that can be blocked")
+def test_an_interrupt_while_workers_start_counts(nothing, tmp_path, monkeypatch):
+    class Starting(Parallel):
+        def __call__(self, tasks):
+            signal.raise_signal(signal.SIGINT)
+            return super().__call__(tasks)
+
+    monkeypatch.setattr(_runner, "Parallel", Starting)
+    with pytest.raises(KeyboardInterrupt):
+        experiments.run(nothing, tmp_path, jobs=1)
+    assert len(rows_in(tmp_path)) < 10
 
 
 def test_a_second_interrupt_does_not_wait(nothing, tmp_path):
@@ -135,7 +145,7 @@ def test_a_second_interrupt_does_not_wait(nothing, tmp_path):
     nothing.module.on_the_way = press_twice
     with pytest.raises(KeyboardInterrupt):
         experiments.run(nothing, tmp_path, jobs=1)
-    assert {row["n_hidden"] for row in rows(tmp_path)} == {0, 1}
+    assert {row["n_hidden"] for row in rows_in(tmp_path)} == {0, 1}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -146,7 +156,7 @@ def test_an_ignored_interrupt_stays_ignored(nothing, tmp_path):
         experiments.run(nothing, tmp_path, jobs=1)
     finally:
         signal.signal(signal.SIGINT, usual)
-    assert len(rows(tmp_path)) == 10
+    assert len(rows_in(tmp_path)) == 10
 
 
 def test_every_unit_has_one_blas_thread(nothing, tmp_path):
@@ -160,6 +170,37 @@ def test_every_unit_has_one_blas_thread(nothing, tmp_path):
     assert set(threads) == {1}
 
 
+# ---------------------------------------------------------------------- what a user sees
+
+
+def ten_rows(gain, **fields):
+    return [{"network": n, "prediction_gain": gain} | fields for n in range(10)]
+
+
+def test_watch(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("hyperelm._training.progress.time.monotonic", lambda: now[0])
+    experiment = experiments.load("lorenz")
+    with experiments.Watch(experiment) as watch:
+        watch.begin(40, ten_rows(0.0, part="main", algebra="real", n_hidden=3))
+        now[0] += 20
+        watch.advance(Unit("main", "", "klein4", 3, 0, 10), ten_rows(1.0))
+        now[0] += 1
+        watch.advance(Unit("forecast", "", "real", 3, 0, 1), [{"network": 0, "valid_time": 1.0}])
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "lorenz: 10 of 40 runs, real leads (100% of wins)"
+    assert lines[1].startswith("lorenz: 20 of 40 runs, ")
+    assert lines[1].endswith(" s left, klein4 leads (100% of wins)")
+    assert lines[2].startswith("lorenz: 21 of 40 runs, ")
+    assert len(lines) == 3
+
+
+def test_watch_without_a_leader(capsys):
+    with experiments.Watch(experiments.load("lorenz")) as watch:
+        watch.begin(100, ten_rows(0.0, part="tuned", algebra="real", n_hidden=3))
+    assert capsys.readouterr().err == "lorenz: 10 of 100 runs\n"
+
+
 # ---------------------------------------------------------------------- on the Lorenz experiment
 
 SETTINGS = {
@@ -171,10 +212,6 @@ SETTINGS = {
     "sensitivity": '[{name = "x", change = {dt = 0.02}}]',
 }
 RUN = ["run", "lorenz", "--quick", *(word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}"))]
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def export(directory):
@@ -192,12 +229,6 @@ def expected(tmp_path_factory):
     return export(directory)
 
 
-@pytest.fixture
-def no_report(monkeypatch):
-    """Reports have tests of their own."""
-    monkeypatch.setattr(report, "write", lambda directory: directory / report.FILE)
-
-
 @pytest.mark.usefixtures("no_report")
 def test_processes_do_not_change_results(tmp_path, expected):
     done = command(*RUN, "--jobs", 2, "--out", tmp_path)
@@ -205,9 +236,12 @@ def test_processes_do_not_change_results(tmp_path, expected):
     assert export(tmp_path) == expected
 
 
+@needs_file_limits
 @pytest.mark.usefixtures("no_report")
 def test_a_full_disk(tmp_path, expected):
     """Every time there is a little more space, until it suffices."""
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     for space in (0, 20_000, 60_000, 100_000):
         resource.setrlimit(resource.RLIMIT_FSIZE, (space, hard))
@@ -260,21 +294,13 @@ def wait_until(condition, seconds=60):
         time.sleep(0.001)
 
 
-def count(directory):
-    """How many runs are kept; some may be on their way."""
-    try:
-        return len(rows(directory))
-    except StoreError:
-        return 0
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes where Linux shows them")
 @pytest.mark.usefixtures("no_report")
 def test_kill_at_any_moment(tmp_path, expected, monkeypatch):
     """`kill -9`, from the moment at which files are made on, and the same command again."""
     # A server that has imported all and forks takes seconds off every start of the command.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hyperelm.cli", "hyperelm.experiments.report"])
+    context.set_forkserver_preload(["hyperelm.cli._commands", "hyperelm.experiments._report"])
     directory, rng = tmp_path / "out", random.Random()
     monkeypatch.setattr(sys, "argv", ["hyperelm", *RUN, "--jobs", "2", "--out", str(directory)])
 
@@ -305,13 +331,13 @@ def test_kill_at_any_moment(tmp_path, expected, monkeypatch):
         time.sleep(rng.uniform(0, 0.05))
         kill(process)
     for _ in range(3):
-        before = count(directory)
+        before = len(rows_so_far(directory))
         process = start()
-        wait_until(lambda before=before: count(directory) > before)
+        wait_until(lambda before=before: len(rows_so_far(directory)) > before)
         time.sleep(rng.uniform(0, 0.2))
         kill(process)
     assert killed == 10 * [True]
-    assert 0 < count(directory) < len(expected.splitlines()) - 1
+    assert 0 < len(rows_so_far(directory)) < len(expected.splitlines()) - 1
     assert command(*RUN, "--jobs", 2, "--out", directory).exit_code == 0
     assert export(directory) == expected
     wait_until(lambda: not any(map(is_there, workers)))
@@ -323,13 +349,13 @@ def test_interrupt_from_the_keyboard(tmp_path, expected):
     """Ctrl-C goes to the workers, too."""
     words = [sys.executable, "-m", "hyperelm", *RUN, "--jobs", "2", "--out", str(tmp_path)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-        while not process.stderr.readline().startswith("0 of"):
+        while not process.stderr.readline().startswith("lorenz: 0 of"):
             assert process.poll() is None
-        time.sleep(random.uniform(0, 2))
+        time.sleep(random.uniform(0, 0.5))  # workers start in this time, and no run is done in it
         os.killpg(process.pid, signal.SIGINT)
         *lines, last = process.communicate(timeout=60)[1].splitlines()
     assert last == "Interrupted. The same command goes on from here."
-    assert all(re.match(r"[\d,]+ of [\d,]+ runs, ", line) for line in lines)
+    assert all(re.match(r"lorenz: [\d,]+ of [\d,]+ runs, ", line) for line in lines)
     assert process.returncode == 130
     assert command(*RUN, "--jobs", 1, "--out", tmp_path).exit_code == 0
     assert export(tmp_path) == expected

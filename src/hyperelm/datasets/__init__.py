@@ -1,8 +1,8 @@
 """Data of the paper's experiments."""
 
-from hyperelm.datasets.cifar10 import load_cifar10
-from hyperelm.datasets.lorenz import lorenz
-from hyperelm.datasets.patches import sample_patches
-from hyperelm.datasets.windows import sliding_windows
+from hyperelm.datasets._cifar10 import load_cifar10
+from hyperelm.datasets._lorenz import lorenz
+from hyperelm.datasets._patches import sample_patches
+from hyperelm.datasets._windows import sliding_windows
 
 __all__ = ["load_cifar10", "lorenz", "sample_patches", "sliding_windows"]

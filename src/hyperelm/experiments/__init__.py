@@ -1,12 +1,15 @@
 """The paper's experiments: repeatable, resumable, reported.
 
-An experiment is a TOML file (settings, what the paper left unsaid, the paper's claims) and a module that turns a unit
-of work into rows of results (``definition``). The runner executes the units that a store does not hold yet (``runner``,
-``store``); the report reads the store alone (``report``).
+An experiment is a TOML file (settings, what the paper leaves unsaid, the paper's claims) and a module that turns units
+of work into rows of results. `run` does the units that a `Store` does not hold yet. `write_report` reads the store
+alone.
 """
 
-from hyperelm.experiments.definition import MAIN, Experiment, Row, Unit, load, names
-from hyperelm.experiments.runner import run
-from hyperelm.experiments.store import Store, StoreError
+from hyperelm.experiments._columns import read_csv
+from hyperelm.experiments._definition import MAIN, Experiment, Row, Unit, load, names
+from hyperelm.experiments._report import outcome, write_report
+from hyperelm.experiments._runner import Watch, run
+from hyperelm.experiments._store import Store, StoreError
 
-__all__ = ["MAIN", "Experiment", "Row", "Store", "StoreError", "Unit", "load", "names", "run"]
+__all__ = ["MAIN", "Experiment", "Row", "Store", "StoreError", "Unit", "Watch"]
+__all__ += ["load", "names", "outcome", "read_csv", "run", "write_report"]

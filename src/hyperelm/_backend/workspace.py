@@ -1,0 +1,250 @@
+"""Threads and scratch memory for work on NumPy arrays.
+
+Matrix products run on all cores by themselves, but the work between two of them does not: combinations of components,
+activations, sums. So this work is cut into pieces, and a team of threads takes them, each with one BLAS thread. A piece
+writes where no other piece does, so the result does not depend on which thread takes it. Products of narrow matrices
+are slow, so products stay whole where there are enough of them for all threads. The others are cut, and the number of
+threads decides how: so the last bits of a result may depend on that number.
+
+`at_work` makes a team the current one. Kernels ask for it with `current_team`, so no function has to hand it on.
+
+Fresh memory of the size of a chunk of rows costs more than the arithmetic that fills it. So a team lends buffers by
+name, and lends the same buffer again at the next chunk. Freed heap memory fragments, so large temporaries get pages of
+their own (`scratch`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache, partial
+from importlib import import_module
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from threadpoolctl import ThreadpoolController
+
+Task = Callable[[], object]
+S = TypeVar("S")
+T = TypeVar("T")
+
+_LARGE = 2**20  # bytes from which on an array gets pages of its own
+_WORTHWHILE = 3e8  # multiply-adds below which threads cost more than they bring
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def scratch(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """An array of zeros for temporary work, whose memory goes back to the system when the array is dropped."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):
+        return np.zeros(shape, dtype)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+def scratch_copy(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy of a matrix for temporary work, in Fortran order, as LAPACK overwrites it."""
+    copy = scratch(array.shape[::-1], array.dtype).T
+    copy[...] = array
+    return copy
+
+
+# ---------------------------------------------------------------------- threads
+
+
+class Team:
+    """Run independent tasks on so many `threads`, the caller's among them, and lend arrays by name."""
+
+    def __init__(self, pool: ThreadPoolExecutor | None = None, threads: int = 1) -> None:
+        self._pool, self.threads = pool, threads
+        self._buffers: dict[tuple[Any, ...], NDArray[Any]] = {}
+        self._made: dict[Hashable, Any] = {}
+
+    def run(self, tasks: Iterable[Task]) -> None:
+        """Do all tasks, in any order: a thread that is free takes the next."""
+        waiting: SimpleQueue[Task] = SimpleQueue()  # which hands out each task once, also without a global lock
+        for task in tasks:
+            waiting.put(task)
+
+        def work() -> None:
+            while True:
+                try:
+                    task = waiting.get_nowait()
+                except Empty:
+                    return
+                task()
+
+        futures = [self._pool.submit(work) for _ in range(self.threads - 1)] if self._pool else []
+        work()
+        for future in futures:
+            future.result()
+
+    def map(self, function: Callable[[S], T], arguments: Iterable[S]) -> list[T]:
+        """`function` of every argument, in their order."""
+        arguments = list(arguments)
+        results: dict[int, T] = {}
+
+        def task(n: int) -> None:
+            results[n] = function(arguments[n])
+
+        self.run([partial(task, n) for n in range(len(arguments))])
+        return [results[n] for n in range(len(arguments))]
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike, *, of_thread: bool = False) -> NDArray[Any]:
+        """An uninitialised array: the same memory at every call with this name, or each thread's own."""
+        key = (name, np.dtype(dtype), threading.get_ident() if of_thread else None)
+        size = math.prod(shape)
+        buffer = self._buffers.get(key)
+        if buffer is None or buffer.size < size:
+            buffer = self._buffers[key] = scratch((size,), dtype)
+        return buffer[:size].reshape(shape)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make`, which is called for the first use of this key and kept as long as the team."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
+
+_team: ContextVar[Team | None] = ContextVar("team", default=None)
+
+
+def current_team() -> Team:
+    """The team that is at work, or the calling thread alone."""
+    return _team.get() or Team()
+
+
+@contextmanager
+def at_work(multiply_adds: float) -> Iterator[None]:
+    """Make a team the current one, with as many threads as BLAS may use now if the work is worth it.
+
+    Inside a worker of joblib that is one thread.
+    """
+    threads = _blas_threads() if multiply_adds >= _WORTHWHILE else 1
+    if threads == 1:
+        with _current(Team()):
+            yield
+        return
+    with _on_one_thread(_blas()), ThreadPoolExecutor(threads - 1) as pool, _current(Team(pool, threads)):
+        yield
+
+
+@contextmanager
+def _current(team: Team) -> Iterator[None]:
+    token = _team.set(team)
+    try:
+        yield
+    finally:
+        _team.reset(token)
+
+
+def pieces(length: int, count: int) -> list[slice]:
+    """`count` nearly equal slices of a length, fewer if it is shorter."""
+    count = max(1, min(count, length))
+    return [slice(n * length // count, (n + 1) * length // count) for n in range(count)]
+
+
+def cuts(tasks: int, threads: int) -> list[int]:
+    """Into how many pieces to cut each of so many equal tasks: only those left over when all threads had as many."""
+    left = tasks % threads
+    return [1] * (tasks - left) + [threads // math.gcd(left, threads)] * left
+
+
+# ---------------------------------------------------------------------- threads of BLAS
+
+
+@contextmanager
+def one_blas() -> Iterator[None]:
+    """Leave all threads to SciPy's BLAS.
+
+    NumPy and SciPy may each bring a BLAS library. The threads of one library that wait for work slow down those of the
+    other.
+    """
+    with _on_one_thread(_of_numpy_alone()):
+        yield
+
+
+@contextmanager
+def _on_one_thread(libraries: Sequence[Any]) -> Iterator[None]:
+    """Limit libraries to one thread. Several threads may do that at a time: the last to leave restores the limit."""
+    for library in libraries:
+        with _lock:
+            holders, before = _limited.get(library.filepath, (0, library.num_threads))
+            _limited[library.filepath] = holders + 1, before
+            library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library in libraries:
+            with _lock:
+                holders, before = _limited.pop(library.filepath)
+                if holders > 1:
+                    _limited[library.filepath] = holders - 1, before
+                else:
+                    library.set_num_threads(before)
+
+
+_lock = threading.Lock()
+if hasattr(os, "register_at_fork"):  # a lock that another thread holds would never be released in the child
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+_limited: dict[str, tuple[int, int]] = {}  # by library: how many limit it, and its number of threads before
+
+
+@lru_cache(maxsize=1)
+def _blas() -> list[Any]:
+    """The BLAS libraries of the process, as threadpoolctl controls them."""
+    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return found
+
+
+def _blas_threads() -> int:
+    return max((library.num_threads for library in _blas()), default=1)
+
+
+@lru_cache(maxsize=1)
+def _of_numpy_alone() -> list[Any]:
+    """The BLAS libraries that NumPy calls and SciPy does not; none where that cannot be told."""
+    of_numpy, of_scipy = (_library_of(name) for name in ("numpy.linalg._umath_linalg", "scipy.linalg._fblas"))
+    if of_numpy is None or of_scipy is None or of_numpy == of_scipy:
+        return []
+    return [library for library in _blas() if os.path.realpath(library.filepath) == of_numpy]
+
+
+class _Origin(ctypes.Structure):
+    """What `dladdr` tells of an address: the file that it was loaded from comes first."""
+
+    _fields_ = (
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    )
+
+
+def _library_of(module: str) -> str | None:
+    """The file of the library that answers when an extension module calls dgemm, as the dynamic linker resolves it."""
+    try:
+        linked = ctypes.CDLL(import_module(module).__file__)
+        find_origin = ctypes.CDLL(None).dladdr
+    except (ImportError, OSError, AttributeError, TypeError):  # another system, or another build
+        return None
+    for name in (f"{prefix}dgemm{suffix}" for prefix in ("scipy_", "") for suffix in ("_64_", "_")):
+        function, origin = getattr(linked, name, None), _Origin()
+        if function and find_origin(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(origin)) and origin.file:
+            return os.path.realpath(os.fsdecode(origin.file))
+    return None

@@ -1,0 +1,16 @@
+"""Extreme learning machines as scikit-learn estimators."""
+
+from hyperelm._estimators.autoencoder import ELMAutoencoder
+from hyperelm._estimators.checks import BiasOnlyWarning, RankDeficiencyWarning
+from hyperelm._estimators.classifier import ELMClassifier
+from hyperelm._estimators.cv import ELMRegressorCV
+from hyperelm._estimators.regressor import ELMRegressor
+
+__all__ = [
+    "BiasOnlyWarning",
+    "ELMAutoencoder",
+    "ELMClassifier",
+    "ELMRegressor",
+    "ELMRegressorCV",
+    "RankDeficiencyWarning",
+]

@@ -1,0 +1,406 @@
+"""What the estimators share: parameters, the hidden layer, and the way from rows to a `Network`.
+
+A fit checks the parameters and the rows, looks at the rows where the hidden layer depends on them, draws the hidden
+layer, and fits the output layer (`_training.fitting`). The result is the network, `network_`, which predicts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hyperelm._algebra import catalogue
+from hyperelm._algebra.algebra import Algebra
+from hyperelm._backend.arrays import kept_beside, to_numpy
+from hyperelm._estimators.checks import (
+    BiasOnlyWarning,
+    RankDeficiencyWarning,
+    RowChecks,
+    check_place,
+    precision,
+    random_generator,
+)
+from hyperelm._network import activations
+from hyperelm._network.activations import Function
+from hyperelm._network.layers import Drawn, Encoder, Given, check_weight_scale, scales_of, times_auto
+from hyperelm._network.layout import Layout, components
+from hyperelm._network.network import Network, Scaling
+from hyperelm._solvers.accumulator import Accumulator, Asleep
+from hyperelm._solvers.solve import SOLVERS, check_ridge
+from hyperelm._training.fitting import Fitted, fit_output
+from hyperelm._training.passes import FirstLook, Seen, Targets, Training, values
+from hyperelm._training.rows import Array, GivenChunks, LocalSource, Rows, Source, add_all, is_chunked, itself
+from hyperelm._training.scales import Scales
+from hyperelm._validation import FloatArray, check_choice, check_whole
+
+E = TypeVar("E", bound="BaseELM")
+
+
+class BaseELM(RowChecks, BaseEstimator):
+    """Parameters, hidden layer, training and prediction of an extreme learning machine."""
+
+    loo_error_: float | None
+    n_samples_seen_: int
+    solver_: str
+    weight_scale_: float
+    _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
+    _accumulator: Accumulator | Asleep | None
+    _scales: Scales | None = None  # None where nobody looked, as in files of earlier releases
+
+    def __init__(
+        self,
+        algebra: str | Algebra = "quaternions",
+        n_hidden: int = 100,
+        *,
+        activation: str | Function = "tanh",
+        weight_scale: str | float = "auto",
+        bias: bool = True,
+        packing: str = "full",
+        direct_link: bool = False,
+        ridge: float | str = "auto",
+        solver: str = "auto",
+        chunk_size: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.algebra = algebra
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.weight_scale = weight_scale
+        self.bias = bias
+        self.packing = packing
+        self.direct_link = direct_link
+        self.ridge = ridge
+        self.solver = solver
+        self.chunk_size = chunk_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def hidden_weights_(self) -> FloatArray:
+        """The weights of the hidden layer; the row of the bias is the last."""
+        weights: FloatArray = self.network_.hidden_weights
+        return weights
+
+    @property
+    def output_weights_(self) -> FloatArray:
+        """The weights of the output layer; the row of the bias is the last."""
+        weights: FloatArray = self.network_.output_weights
+        return weights
+
+    @property
+    def n_parameters_(self) -> int:
+        """All real numbers in both layers."""
+        return self.network_.n_parameters
+
+    # ------------------------------------------------------------------ parameters
+
+    def _start_fit(self) -> None:
+        """Forget an earlier fit, so that one that fails leaves no mixture of both, and check the parameters."""
+        self.__dict__.pop("network_", None)
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        self.algebra_ = catalogue.get(self.algebra)
+        activations.get(self._activation_name())
+        components(self.packing, self.algebra_, "packing")
+        self._check_solver()
+        check_whole(self.n_hidden, "n_hidden")
+        for name in ("bias", "direct_link"):
+            if not isinstance(value := getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"`{name}` must be True or False, got {value!r}.")
+        check_weight_scale(self.weight_scale)
+
+    def _check_solver(self) -> None:
+        check_ridge(self.ridge)
+        check_choice(self.solver, SOLVERS, "solver")
+        self._checked_chunk_size()
+
+    def _checked_chunk_size(self) -> int | None:
+        if self.chunk_size is not None:
+            check_whole(self.chunk_size, "chunk_size")
+        return self.chunk_size
+
+    def _activation_name(self) -> str | Function:
+        return self.activation
+
+    # ------------------------------------------------------------------ rows
+
+    def _source(self, X: Any, y: Any, sample_weight: Any) -> Source:
+        """The rows that a call of `fit` is about."""
+        if is_chunked(X):
+            for name, value in (("y", y), ("sample_weight", sample_weight)):
+                if value is not None:
+                    raise ValueError(
+                        f"`{name}` must be None where X gives chunks, got {type(value).__name__}. "
+                        "Let X give tuples (X, y) or (X, y, sample_weight)."
+                    )
+            chunks = GivenChunks(X, self._check_rows)
+            # What gives the same iterator again cannot start again.
+            return LocalSource(iter(chunks) if iter(X) is iter(X) else chunks, None, self._title())
+        rows = self._check_rows(X, y, sample_weight, reset=True)
+        return LocalSource([rows], len(rows), self._title())
+
+    def _title(self) -> str:
+        return type(self).__name__ if self.verbose else ""
+
+    # ------------------------------------------------------------------ hidden layer
+
+    def _draft(self, source: Source) -> Training:
+        """Draw the hidden layer, and give the pass that will fit the output layer."""
+        X = source.first.X
+        layout = Layout.of(X, self.algebra_, self.packing)
+        encoder = self._draw(source, layout, self._look(source, layout), precision(X))
+        activation = activations.get(self._activation_name())
+        return self._training(encoder, activation, layout, self._output_layout(source.first))
+
+    def _training(self, encoder: Encoder, activation: Function, of_input: Layout, of_output: Layout) -> Training:
+        return Training(
+            method=SOLVERS[self.solver][0],
+            encoder=encoder,
+            bias=bool(self.bias),
+            direct_link=bool(self.direct_link),
+            activation=activation,
+            algebra=self.algebra_,
+            input=of_input,
+            output=of_output,
+            targets=self._targets(),
+            chunk_size=self.chunk_size,
+        )
+
+    def _look(self, source: Source, layout: Layout, labels: bool = False) -> Seen:
+        """What must be known before the hidden layer is drawn, from the first rows where all are read but once."""
+        look = FirstLook(layout.columns, self._follows_norms(), labels)
+        if not look.norms and not look.labels:
+            return Seen()
+        if source.once:
+            return add_all(look, look.begin(), source.first)
+        return source.fold(look, itself)
+
+    def _follows_norms(self) -> bool:
+        return times_auto(self.weight_scale) is not None
+
+    def _draw(self, source: Source, layout: Layout, seen: Seen, dtype: np.dtype[Any]) -> Encoder:
+        return self._random(layout, seen, dtype)
+
+    def _random(self, layout: Layout, seen: Seen, dtype: np.dtype[Any]) -> Drawn:
+        """The weights of the hidden layer, component by component from a normal distribution, and their scale."""
+        self.weight_scale_, bias = scales_of(self.weight_scale, layout.features, seen.norm)
+        rng, D = random_generator(self.random_state), layout.features
+        return Drawn(rng, self.algebra_, D, self.n_hidden, dtype, self.weight_scale_, bias if self.bias else None)
+
+    # ------------------------------------------------------------------ training
+
+    def _fit(self, source: Source) -> None:
+        """Draw the hidden layer and fit the output layer to all rows."""
+        self._accumulator = None
+        self._train(source, self._draft(source), None)
+
+    def _continue(self, rows: Rows) -> None:
+        """Fit to more rows. The first call draws the hidden layer; of its rows only the accumulator is kept."""
+        if self.solver == "svd":
+            raise ValueError(
+                "`solver` must not be 'svd' for partial_fit, which does not keep rows. Use 'qr' or 'auto'."
+            )
+        if not self.__sklearn_is_fitted__():
+            # An iterator, since later calls cannot read these rows again.
+            self._fit(LocalSource(iter([rows]), len(rows), self._title()))
+            return
+        if self._accumulator is None:
+            raise ValueError(
+                "partial_fit needs the accumulator of the rows seen, which this model lacks: solver='svd' keeps none, "
+                "and a file has it only from `save(model, path, state=True)`. Save it so, or fit it again."
+            )
+        self._check_solver()  # which may have been changed since; the layers may not
+        network = self.network_
+        self._check_unchanged(rows, network)
+        check_place(rows.X, network.hidden_weights, f"{type(self).__name__}.partial_fit()")
+        encoder = Given(to_numpy(network.hidden_weights))
+        training = self._training(encoder, network.activation, network.input, network.output)
+        self._train(LocalSource([rows], len(rows), self._title()), training, self._accumulator.awake())
+
+    def _check_unchanged(self, rows: Rows, network: Network) -> None:
+        layers = network.neurons, network.has_bias, network.has_direct_link
+        if (self.n_hidden, self.bias, self.direct_link) != layers:
+            raise ValueError(
+                "`n_hidden`, `bias` and `direct_link` must be what they were in the first call, for partial_fit: it "
+                f"keeps the hidden layer, of {network.neurons} neurons. Set them back, or fit again."
+            )
+        if Layout.of(rows.X, self.algebra_, self.packing) != network.input:
+            raise ValueError(f"`packing` must be what it was in the first call, for partial_fit, got {self.packing!r}.")
+        if self._output_layout(rows) != network.output:
+            wanted = network.output.shape(len(rows))
+            raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
+
+    def _train(self, source: Source, training: Training, before: Accumulator | None) -> None:
+        """Fit the output layer and keep the network. `before` is the accumulator of rows that were seen earlier."""
+        fitted = fit_output(
+            source, training, solver=self.solver, ridge=self.ridge, labels=self._judged_by_labels(), before=before
+        )
+        if before is None:
+            self._scales = self._scales_of(fitted)
+        self._keep(fitted, training, source.first.X)
+
+    def _keep(self, fitted: Fitted, training: Training, X: Array) -> None:
+        accumulator, solution = fitted.accumulator, fitted.solution
+        W, M = (kept_beside(weights, X) for weights in (training.encoder.weights, solution.coef))
+        layouts = training.input, training.output
+        self.network_ = Network(self.algebra_, *layouts, W, M, training.activation, self._scaling())
+        self._accumulator = accumulator if accumulator.leaves_out else None
+        self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
+        self.loo_error_ = fitted.loo_error
+        self.n_samples_seen_, self.solver_ = accumulator.n_rows, accumulator.method
+        self._warn(fitted)
+
+    def _warn(self, fitted: Fitted) -> None:
+        solution, n_rows = fitted.solution, fitted.accumulator.n_rows
+        if solution.is_bias_only:
+            predicted = "the mean of the targets" if self.bias else "zero"
+            warnings.warn(
+                f"No ridge does better than {predicted} on rows that were left out, so that is what the model predicts "
+                f"for every row ({n_rows} rows, {self.n_hidden} neurons). Check the inputs and their scales, or "
+                "give more rows.",
+                BiasOnlyWarning,
+                stacklevel=6,
+            )
+        full = self.algebra_.dim * len(solution.coef)
+        if self.ridge == 0 and solution.rank < full:
+            warnings.warn(
+                f"The hidden layer has rank {solution.rank} of {full} on {n_rows} rows: "
+                "the output weights of least norm were taken. Use fewer neurons, more rows, or a ridge.",
+                RankDeficiencyWarning,
+                stacklevel=6,
+            )
+
+    # ------------------------------------------------------------------ what an estimator may change
+
+    def _scales_of(self, fitted: Fitted) -> Scales | None:
+        """Where the columns of the rows lie that the first fit saw."""
+        return fitted.scales
+
+    def _scaling(self) -> Scaling | None:
+        """The scales that rows had been divided by before training, if any."""
+        return None
+
+    def _judged_by_labels(self) -> bool:
+        """Whether labels, not values, are what the outputs are for."""
+        return False
+
+    def _output_layout(self, rows: Rows) -> Layout:
+        return Layout.of(rows.T, self.algebra_, self.packing)
+
+    def _targets(self) -> Targets:
+        return values
+
+    def _check_restored(self) -> None:
+        """Refuse what a file says where it does not fit together."""
+
+    # ------------------------------------------------------------------ prediction
+
+    def _outputs(self, X: Any, method: str) -> tuple[Array, FloatArray]:
+        """Checked rows and the outputs of the network for them, (n, columns)."""
+        X = self._checked_for_prediction(X, method)
+        return X, self.network_.outputs(X, self._checked_chunk_size())
+
+    def _checked_for_prediction(self, X: Any, method: str) -> Array:
+        check_is_fitted(self, "network_")
+        X = self._check_X(X, reset=False)
+        check_place(X, self.network_.hidden_weights, f"{type(self).__name__}.{method}()")
+        return X
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "network_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+
+# ---------------------------------------------------------------------- for other rooms
+
+
+def fit_source(model: E, source: Source, columns: Any, *, labels: bool = False) -> E:
+    """Fit a model to rows of any source; `columns` is an array or frame that shows the names of its columns."""
+    model._start_fit()
+    model._axes = source.first.X.ndim
+    model._check_components(source.first.X, "X")
+    if not labels:
+        model._check_components(source.first.T, "y")
+    validate_data(model, columns, reset=True, skip_check_array=True)
+    model._fit(source)
+    return model
+
+
+def draft(model: BaseELM, source: Source) -> Training:
+    """Check a model's parameters and draw its hidden layer: the pass that would fit its output layer."""
+    model._check_parameters()
+    for array, name in ((source.first.X, "X"), (source.first.T, "y")):
+        model._check_components(array, name)
+    return model._draft(source)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All that a fitted model is made of, beside its class and its parameters.
+
+    numbers : what `fit` found, by attribute
+    arrays : fitted arrays, by attribute
+    container : what `set_output` was told, if anything
+    """
+
+    network: Network
+    numbers: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+    accumulator: Accumulator | Asleep | None
+    scales: Scales | None
+    container: str | None
+
+
+# What `fit` found, with its type.
+NUMBERS: dict[str, type] = {
+    "rank_": int,
+    "condition_": float,
+    "ridge_": float,
+    "weight_scale_": float,
+    "n_samples_seen_": int,
+}
+
+
+def saved_arrays(model_class: type[BaseELM]) -> tuple[str, ...]:
+    """The fitted arrays that a file of such a model must hold."""
+    return model_class._saved
+
+
+def taken_apart(model: BaseELM) -> Parts:
+    """The parts of a fitted model, with its weights in NumPy."""
+    names = [name for name in ("feature_names_in_", "classes_") if hasattr(model, name)]
+    arrays = {name: to_numpy(getattr(model, name)) for name in (*names, *saved_arrays(type(model)))}
+    numbers = {name: wanted(getattr(model, name)) for name, wanted in NUMBERS.items()}
+    numbers |= {"loo_error_": model.loo_error_, "solver_": model.solver_}
+    container = getattr(model, "_sklearn_output_config", {}).get("transform")
+    network = model.network_.to(np.zeros(0))
+    return Parts(network, numbers, arrays, model._accumulator, model._scales, container)
+
+
+def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Parts) -> E:
+    """The model with these parameters and parts."""
+    model = model_class(**parameters)
+    BaseELM._check_parameters(model)  # without checks that take long, such as those for principal components
+    layout = parts.network.input
+    model.n_features_in_ = layout.columns if layout.ndim == 2 else layout.features
+    model._axes = layout.ndim
+    for name, value in (*parts.numbers.items(), *parts.arrays.items()):
+        setattr(model, name, value)
+    model.network_, model._accumulator, model._scales = parts.network, parts.accumulator, parts.scales
+    if parts.container is not None:
+        model.set_output(transform=parts.container)
+    model._check_restored()
+    return model

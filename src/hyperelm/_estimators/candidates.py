@@ -1,0 +1,101 @@
+"""Candidates of a search: the errors of each along its path of ridges, and which of them is taken.
+
+Candidates within 1 % of the best count as equal, and the one with the fewest parameters is taken.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm._backend import limits
+from hyperelm._estimators.grid import Grid
+from hyperelm._solvers.spectrum import best_permitted, is_permitted
+from hyperelm._training.passes import Training
+from hyperelm._training.rows import Chunk
+
+_TIE = 0.01
+
+
+class Curve(NamedTuple):
+    """The mean squared error of every ridge, and the smallest ridge and error that are more than rounding.
+
+    `compared` is what the ridges of a path are compared by, and `unit` the squared singular value that they are
+    multiples of.
+    """
+
+    ridges: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    compared: NDArray[np.float64]
+    unit: float
+    floor: float
+    least: float
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a ridge lies below the floor, or an error is lost in rounding."""
+        return bool(self.ridges.min() < self.floor or self.errors.min() < self.least)
+
+    @property
+    def still_falls(self) -> bool:
+        """Whether the smallest ridge of a path is permitted, and better than those a decade above it."""
+        above = self.errors[self.ridges > 9 * self.ridges[0]]
+        falls = self.errors[0] * (1 + _TIE) < above.min(initial=np.inf)
+        return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.compared)[0])
+
+
+def mean_square(rows: Chunk) -> float:
+    """Σ w y² / (columns Σw), which candidates are compared by."""
+    y = np.asarray(rows.T, dtype=np.float64).reshape(len(rows), -1)
+    largest = float(np.abs(y).max(initial=0))
+    eps = float(np.finfo(np.float64).eps)  # errors may be smaller than the targets by this, and larger by its inverse
+    if not (limits.is_length(eps * largest) and limits.is_length(largest / eps)):
+        must = "have squares and errors within double precision"
+        raise limits.refused("y", must, f"numbers of {largest:.0e}", "Divide `y` by its size.")
+    squares = np.mean(y**2, axis=1)
+    return float(np.average(squares, weights=rows.weight)) if rows.count > 0 else 0.0
+
+
+def candidates_of(
+    training: Training, scale: Any, L: int, curves: Sequence[Curve], grid: Grid, rounding: float
+) -> Iterator[dict[str, Any]]:
+    """The candidates with L neurons, one for every ridge or the best of the path, from the curves of all draws."""
+    D, neurons, d = training.encoder.weights.shape
+    unknowns = L + training.width - neurons
+    common: dict[str, Any] = {
+        "algebra": training.algebra,
+        "n_hidden": int(L),
+        "weight_scale": scale,
+        "n_parameters": d * (D * L + unknowns * training.output.features),
+    }
+    ridges, errors = (np.stack(part) for part in zip(*((curve.ridges, curve.errors) for curve in curves)))
+    if grid.ridges is not None:
+        listed = zip(grid.ridges, errors.T)
+        yield from (common | {"ridge": float(ridge), "errors": e, "is_bias_only": False} for ridge, e in listed)
+        return
+    unit = max(curves[0].unit, np.finfo(np.float64).tiny)
+    best = best_permitted(ridges[0] / unit, np.mean([curve.compared for curve in curves], axis=0), rounding=rounding)
+    # The ridges of a path follow the size of a layer, so their mean is the geometric one.
+    with np.errstate(divide="ignore"):
+        ridge = float(np.exp(np.log(ridges[:, best]).mean()))
+    is_last = best == len(ridges[0]) - 1 and unit < ridge and bool(errors[:, best].mean() > rounding)
+    yield common | {"ridge": ridge, "errors": errors[:, best], "is_bias_only": is_last}
+
+
+def most_parsimonious(errors: NDArray[np.float64], sizes: NDArray[np.intp], rounding: float) -> int:
+    """The candidate with the fewest parameters among those as good as the best, and of these the best."""
+    ties = np.flatnonzero(errors <= errors.min() * (1 + _TIE) + rounding)
+    return int(min(ties, key=lambda n: (sizes[n], errors[n])))
+
+
+def column(values: list[Any]) -> NDArray[Any]:
+    """An array of numbers, or of objects where they are not all numbers."""
+    if all(isinstance(value, numbers.Number) for value in values):
+        return np.asarray(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column

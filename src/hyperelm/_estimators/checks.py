@@ -1,0 +1,172 @@
+"""Rows as users give them: checked, and refused with the reason; and what a fit warns of.
+
+With `sklearn.set_config(array_api_dispatch=True)` arrays of other libraries than NumPy stay what they are. Fitted
+arrays live where the training rows do, and targets move there. Without it scikit-learn makes NumPy arrays of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import validate_data
+
+from hyperelm._algebra.algebra import Algebra
+from hyperelm._backend import NUMPY, Backend, backend_of
+from hyperelm._backend.arrays import are_together, check_unmasked, detached, numpy_dtype, place_of
+from hyperelm._network.network import Network
+from hyperelm._solvers.accumulator import check_weight
+from hyperelm._training.rows import Array, Rows, Stored, is_chunked, is_stored
+
+
+class RankDeficiencyWarning(UserWarning):
+    """Columns of the hidden layer are linearly dependent and no ridge chooses among the solutions.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from hyperelm import RankDeficiencyWarning
+    >>> warnings.simplefilter("ignore", RankDeficiencyWarning)
+    """
+
+
+class BiasOnlyWarning(UserWarning):
+    """The inputs do not help to predict the targets, so the fitted model predicts their mean for every row.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from hyperelm import BiasOnlyWarning
+    >>> warnings.simplefilter("ignore", BiasOnlyWarning)
+    """
+
+
+class RowChecks:
+    """The part of an estimator that checks rows."""
+
+    algebra_: Algebra
+    network_: Network
+    n_features_in_: int
+    _axes: int  # of the rows that a fit began with
+
+    def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
+        """Validated rows: `before` is the number of the first one in a chunk, whose arrays are checked when read."""
+        X = self._check_X(X, reset=reset, before=before)
+        T = self._check_targets(X, y, before)
+        check_consistent_length(X, T)
+        return Rows(X, T, self._check_weight(sample_weight, X))
+
+    def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
+        """The targets of rows, which estimators check in their own way: those of an auto-encoder are the rows."""
+        return X
+
+    def _check_X(self, X: Any, *, reset: bool, before: int | None = None) -> Array:
+        """A validated array, (n, columns) or (n, features, d); integers stay, to be cast chunk by chunk."""
+        if is_chunked(X):
+            raise ValueError(f"`X` must be rows, got {type(X).__name__}. Only `fit` takes chunks of rows.")
+        if is_stored(X) or (before is not None and isinstance(X, np.ndarray)):
+            X = self._check_stored(Stored(X, "X", before=before or 0), reset=reset)
+        else:
+            if not reset and hasattr(X, "ndim"):
+                self._check_axes(X)
+            with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of it
+                X = validate_data(self, as_given(X, "X"), reset=reset, dtype=kept_types(X), allow_nd=True)
+        if reset:
+            self._axes = X.ndim
+        self._check_axes(X)
+        self._check_components(X, "X")
+        return X
+
+    def _check_stored(self, X: Stored, *, reset: bool) -> Stored:
+        """What scikit-learn checks of an array, but for its values."""
+        if X.ndim < 2:
+            raise ValueError(
+                f"Expected 2D array, got 1D array instead: `X` must have shape (n, columns), got {X.shape}."
+            )
+        if 0 in X.shape:
+            empty = "sample" if len(X) == 0 else "feature"
+            raise ValueError(f"Found array with 0 {empty}(s) (shape={X.shape}) while a minimum of 1 is required.")
+        if not reset:
+            self._check_axes(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _check_axes(self, X: Array) -> None:
+        fitted: Network | None = getattr(self, "network_", None)
+        axes = self._axes if fitted is None else fitted.input.ndim
+        if X.ndim != axes and X.ndim in (2, 3):
+            wanted = f"(n, {self.n_features_in_}, {self.algebra_.dim})" if axes == 3 else "(n, columns)"
+            raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {tuple(X.shape)}.")
+
+    def _check_components(self, array: Array, name: str) -> None:
+        dim = self.algebra_.dim
+        if array.ndim > 3 or (array.ndim == 3 and array.shape[-1] != dim):
+            raise ValueError(
+                f"`{name}` must have shape (n, columns), or (n, features, {dim}) with a last axis of length {dim} "
+                f"({self.algebra_.name or 'the dimension of the algebra'}), got shape {tuple(array.shape)}. "
+                "Use `hyperelm.pack` to put channels into components."
+            )
+
+    def _check_weight(self, sample_weight: Any, X: Array) -> Array | None:
+        if sample_weight is None:
+            return None
+        if is_stored(sample_weight):
+            if tuple(sample_weight.shape) != (len(X),):
+                raise ValueError(
+                    f"`sample_weight` must have one weight for each of the {len(X)} rows, got shape "
+                    f"{tuple(sample_weight.shape)}."
+                )
+            return Stored(sample_weight, "sample_weight")
+        return row_weights(sample_weight, X.shape[0])
+
+
+def row_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """One for each row, in NumPy; a number is that of every row, as in scikit-learn."""
+    return check_weight(np.full(n_rows, sample_weight) if np.isscalar(sample_weight) else sample_weight, n_rows)
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """NumPy's generator for what scikit-learn calls a random state."""
+    if random_state is None or (isinstance(random_state, (int, np.integer)) and random_state >= 0):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+# ---------------------------------------------------------------------- arrays of other libraries
+
+
+def _backend_under_dispatch(array: Any) -> Backend:
+    """The backend of an array that stays what it is; NumPy's where scikit-learn makes a NumPy array of it."""
+    return backend_of(array) if get_config()["array_api_dispatch"] else NUMPY
+
+
+def kept_types(X: Any) -> Any:
+    """The types that scikit-learn may leave as they are; None, for all, if X has integers: these are cast by chunks."""
+    return _backend_under_dispatch(X).float_types(X)
+
+
+def precision(X: Any) -> np.dtype[Any]:
+    """That of a model for rows X: single or double."""
+    dtype = numpy_dtype(X)
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+
+def as_given(array: Any, name: str) -> Any:
+    """An array outside of gradients, and not complex or masked: scikit-learn would drop imaginary parts and masks."""
+    check_unmasked(array, name)
+    if _backend_under_dispatch(array).is_complex(array):
+        raise ValueError(f"Complex data not supported, got `{name}` of dtype {array.dtype}.")
+    return detached(array)
+
+
+def check_place(X: Any, weights: Any, caller: str) -> None:
+    """Rows must be where the weights are: they are not moved without the user's knowledge."""
+    if not are_together(X, weights):
+        raise ValueError(
+            f"Inputs passed to {caller} must use the same namespace and the same device as those passed to fit(), "
+            f"{place_of(weights)}, got {place_of(X)}. Move `X` there. Arrays of other libraries than NumPy stay what "
+            "they are only under sklearn.set_config(array_api_dispatch=True)."
+        )

@@ -1,0 +1,312 @@
+"""What training does with the rows when it goes through them.
+
+A first look, where it is needed, finds what must be known before the hidden layer is drawn: the norm of the inputs,
+the labels. Then every chunk goes through the hidden layer and into an accumulator. A further pass leaves rows out, one
+after the other. What each pass gathers can be merged, so that rows may lie on several machines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm._algebra.algebra import Algebra
+from hyperelm._backend import backend_of, limits
+from hyperelm._backend.arrays import beside, moved, namespace, numpy_dtype, to_numpy
+from hyperelm._lazy import lazy
+from hyperelm._linalg.planes import Numbers
+from hyperelm._network.activations import Function
+from hyperelm._network.layers import Encoder, HiddenLayer
+from hyperelm._network.layout import Layout
+from hyperelm._solvers.accumulator import Accumulator, chunk_rows
+from hyperelm._solvers.loo import BySpectrum, residuals_by
+from hyperelm._solvers.ridge import RowSample, drawn, mixed, row_lengths
+from hyperelm._solvers.spectrum import Spectrum
+from hyperelm._training.rows import Chunk
+from hyperelm._training.scales import Scales
+from hyperelm._validation import FloatArray, as_real
+
+_NUMBERS = 2**20  # that are looked at together
+_SCRATCH = 2**22  # numbers in the residuals of rows left out
+
+Weights = FloatArray | None
+# From targets as the user gives them to the array that is packed, and the cost of an error on each row.
+Targets = Callable[[NDArray[Any]], tuple[NDArray[Any], Weights]]
+
+
+def values(T: NDArray[Any]) -> tuple[NDArray[Any], Weights]:
+    """Targets that are numbers already; an error costs the same everywhere."""
+    return T, None
+
+
+def check_range(array: Any, dtype: np.dtype[Any], name: str, of: str, *, may_vanish: bool = False) -> None:
+    """Refuse numbers that overflow in the precision `dtype`, which is that of `of`, or that all vanish in it."""
+    given = numpy_dtype(array)
+    if given == dtype or given.kind != "f" or 0 in array.shape:  # whole numbers are within every precision
+        return
+    xp, info = namespace(array=array), np.finfo(dtype)
+    largest = float(xp.max(xp.abs(as_real(array, name))))
+    maximum, smallest = float(info.max), float(info.tiny)
+    way_out = f"Give `X` in double precision, or divide `{name}` by its size."
+    if largest > maximum:
+        must = f"be at most {maximum:.0e}, the largest number in the precision of {of}, {dtype}"
+        raise limits.refused(name, must, f"{largest:g}", way_out)
+    if 0 < largest < smallest and not may_vanish:
+        must = f"have a number above {smallest:.0e}, the smallest in the precision of {of}, {dtype}"
+        raise limits.refused(name, must, f"at most {largest:g}", way_out)
+
+
+@dataclass
+class Seen:
+    """What a first look saw: Σw and √(Σ w‖x‖²) over the rows, and how often it saw which label."""
+
+    weight: float = 0.0
+    length: float = 0.0
+    labels: NDArray[Any] | None = None
+    counts: NDArray[np.intp] | None = None
+
+    def merge(self, other: Seen) -> None:
+        self.weight, self.length = self.weight + other.weight, math.hypot(self.length, other.length)
+        if self.labels is None or self.counts is None:
+            self.labels, self.counts = other.labels, other.counts
+        elif other.labels is not None:
+            both = np.concatenate([self.labels, other.labels])
+            self.labels, at = np.unique(both, return_inverse=True)
+            self.counts = np.bincount(at, weights=np.concatenate([self.counts, other.counts])).astype(np.intp)
+
+    @property
+    def norm(self) -> float:
+        """The root mean square norm of an input row."""
+        return self.length / math.sqrt(self.weight) if self.weight > 0 else 0.0
+
+
+def weighted_length(X: Any, weight: FloatArray) -> float:
+    """√(Σ w‖x‖²) of rows; weights are checked later, and count as they are here."""
+    if X.shape[0] == 0:
+        return 0.0
+    x, xp, backend = as_real(X, "X"), namespace(X=X), backend_of(X)
+    lengths = backend.in_double(backend.lengths(xp.reshape(x, (x.shape[0], math.prod(x.shape[1:])))))
+    unit = float(xp.max(lengths)) or 1.0  # in which squares are numbers
+    return unit * math.sqrt(max(float((lengths / unit) ** 2 @ beside(weight, lengths)), 0.0))
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """Sees the norms of inputs of so many `columns`, the labels, or both."""
+
+    columns: int
+    norms: bool
+    labels: bool
+    name = "first look"
+    work = 0.0
+
+    @property
+    def size(self) -> int:
+        return max(1, min(_NUMBERS // self.columns, 4096))
+
+    def begin(self) -> Seen:
+        return Seen()
+
+    def add(self, gathered: Seen, chunk: Chunk) -> Seen:
+        seen = Seen()
+        if self.norms:
+            w = chunk.weights
+            seen.weight, seen.length = float(w.sum()), weighted_length(chunk.X, w)
+        if self.labels:
+            labels = chunk.T
+            if labels.dtype.kind == "f" and np.any(labels != np.trunc(labels)):
+                raise ValueError("Unknown label type: continuous. `y` must hold labels of classes, got fractions.")
+            seen.labels, seen.counts = np.unique(labels, return_counts=True)
+        gathered.merge(seen)
+        return gathered
+
+
+@dataclass
+class Trained:
+    """What training gathers from rows: an accumulator, and where their columns lie, None of no rows."""
+
+    accumulator: Accumulator
+    scales: Scales | None = None
+
+    def merge(self, other: Trained) -> None:
+        self.accumulator.merge(other.accumulator)
+        self.see(other.scales)
+
+    def see(self, scales: Scales | None) -> None:
+        self.scales = scales if self.scales is None else self.scales if scales is None else self.scales.merged(scales)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Takes rows through the hidden layer into an accumulator.
+
+    With `ridge`, a fixed one, rows are read once: another accumulator takes over when this ridge does not suffice.
+    `before` is the accumulator of rows that were seen earlier.
+    """
+
+    method: type[Accumulator]
+    encoder: Encoder
+    bias: bool
+    direct_link: bool
+    activation: Function
+    algebra: Algebra
+    input: Layout
+    output: Layout
+    targets: Targets
+    chunk_size: int | None
+    ridge: float | None = None
+    before: Accumulator | None = None
+
+    @property
+    def name(self) -> str:
+        return self.method.method
+
+    @lazy
+    def layer(self) -> HiddenLayer:
+        return HiddenLayer(self.encoder.weights, self.bias, self.direct_link, self.activation, self.algebra)
+
+    @property
+    def width(self) -> int:
+        """The unknowns of the output layer: neurons, inputs that are linked directly, bias."""
+        return self.encoder.weights.shape[1] + (self.input.features if self.direct_link else 0) + self.bias
+
+    @property
+    def free(self) -> list[int]:
+        """Those of them that no ridge penalises: the bias."""
+        return [self.width - 1] if self.bias else []
+
+    @lazy
+    def size(self) -> int:
+        D, N, dtype = self.input.features, self.output.features, self.encoder.weights.dtype
+        return self.chunk_size or chunk_rows(self.algebra, D, self.width, N, dtype.itemsize)
+
+    @property
+    def work(self) -> float:
+        width = self.width
+        return float(width * (self.input.features + self.output.features + width) * self.algebra.dim**2)
+
+    def begin(self) -> Trained:
+        if self.before is not None:
+            return Trained(self.before)
+        dtype = self.encoder.weights.dtype
+        return Trained(self.method(self.algebra, self.width, self.output.features, dtype))
+
+    def add(self, gathered: Trained, chunk: Chunk) -> Trained:
+        H, t, targets, cost = self.numbers(chunk)
+        gathered.see(Scales.of(chunk.X, targets))
+        weight = chunk.weight if cost is None else cost if chunk.weight is None else chunk.weight * cost
+        if self.ridge is not None:
+            gathered.accumulator = gathered.accumulator.made_room(H, t.array, weight, self.ridge)
+        gathered.accumulator.update(H, t, weight, count=chunk.count)
+        return gathered
+
+    def numbers(self, chunk: Chunk) -> tuple[FloatArray, Numbers, Any, Weights]:
+        """The hidden layer and the targets of rows, (m, width, d) and (m, N, d), the targets as columns, and the cost
+        of an error on each row."""
+        dtype = self.encoder.weights.dtype
+        check_range(chunk.X, dtype, "X", "the model", may_vanish=True)
+        x = Numbers(self.input.pack(chunk.X, dtype))
+        H = self.layer(x)
+        if chunk.targets_are_inputs:
+            return H, x, chunk.X, None
+        targets, cost = self.targets(chunk.T)
+        if tuple(targets.shape) != (wanted := self.output.shape(len(chunk))):
+            raise ValueError(f"`y` must have the shape {wanted} as in the first chunk, got {tuple(targets.shape)}.")
+        targets = moved(targets, x.array)  # the indicators of labels are made in NumPy
+        check_range(targets, dtype, "y", "`X`")
+        return H, Numbers(self.output.pack(targets, dtype)), targets, cost
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the layer, which is as large as the weights."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("layer", "size")}
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The second pass over the rows: the hidden layer of a share of them, which are then left out one after the other.
+
+    mix : (N, R), the combinations of the targets that stand for all of them; None for the targets themselves
+    """
+
+    training: Training
+    share: float
+    mix: NDArray[np.float64] | None
+    name = "leave-one-out"
+
+    @property
+    def size(self) -> int:
+        return self.training.size
+
+    @property
+    def work(self) -> float:
+        return self.training.work * self.share
+
+    def begin(self) -> RowSample:
+        training = self.training
+        targets = training.output.features if self.mix is None else self.mix.shape[1]
+        d, dtype = training.algebra.dim, training.encoder.weights.dtype
+        H, T = (np.zeros((0, columns, d), dtype) for columns in (training.width, targets))
+        return RowSample(H, T, np.zeros(0), np.zeros(0))
+
+    def add(self, gathered: RowSample, chunk: Chunk) -> RowSample:
+        cost = None if chunk.targets_are_inputs else self.training.targets(chunk.T)[1]
+        counted = np.flatnonzero(chunk.weights * (1.0 if cost is None else cost) > 0)
+        times: FloatArray = np.ones(len(counted))
+        if self.share < 1 and len(counted):
+            at, times = drawn(row_lengths(chunk.X)[counted], self.share)
+            counted = counted[at]
+        if len(counted) == 0:
+            return gathered
+        if len(counted) < len(chunk):
+            chunk = chunk.taken(counted)
+        H, t, _, cost = self.training.numbers(chunk)
+        targets = to_numpy(t.array)
+        T = targets if self.mix is None else mixed(targets, self.mix)
+        # A row of weight 2 is two samples, of which one is left out; a cost is that of each of them.
+        one, costs = np.minimum(chunk.weights, 1), 1.0 if cost is None else cost
+        gathered.merge(RowSample(to_numpy(H).copy(), T, one * costs, times * chunk.weights * costs))
+        return gathered
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The second pass of a search: Σ w‖e‖² of the errors that rows have when they are left out, and the sums of their
+    leverages, (2, ridges).
+
+    For every number of neurons there is a spectrum, a path of ridges, and the numbers of the hidden layer it keeps.
+    """
+
+    training: Training
+    spectra: Sequence[Spectrum]
+    paths: Sequence[NDArray[np.float64]]
+    kept: Sequence[NDArray[np.intp]]
+    name = "left out"
+
+    @property
+    def size(self) -> int:
+        output = self.training.output
+        ridges = max(len(path) for path in self.paths)
+        return max(16, min(self.training.size, _SCRATCH // (ridges * output.dim * max(output.features, output.dim))))
+
+    @property
+    def work(self) -> float:
+        return self.training.work
+
+    def begin(self) -> list[NDArray[np.float64]]:
+        return [np.zeros((2, len(path))) for path in self.paths]
+
+    def add(self, gathered: list[NDArray[np.float64]], chunk: Chunk) -> list[NDArray[np.float64]]:
+        dtype, output = self.spectra[0].accumulator.dtype, self.training.output
+        H = self.training.layer(Numbers(self.training.input.pack(chunk.X, dtype)))
+        t = output.pack(chunk.T, dtype)
+        w = chunk.weights
+        for total, spectrum, ridges, unknowns in zip(gathered, self.spectra, self.paths, self.kept):
+            e, leverage = residuals_by(BySpectrum(spectrum, ridges), H[:, unknowns], t, np.minimum(w, 1))
+            e = e.reshape(len(w), len(ridges), -1)[:, :, output.places].astype(np.float64, copy=False)
+            total += np.einsum("m,mrc,mrc->r", w, e, e), w @ leverage
+        return gathered
