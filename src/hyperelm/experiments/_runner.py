@@ -9,10 +9,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import lru_cache
 from importlib import import_module
 from itertools import takewhile
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -42,34 +43,32 @@ class Watch:
     def __init__(self, experiment: Experiment) -> None:
         self._name, self._remark = experiment.name, experiment.remark
         self._leader = Leader(experiment.module.MEASURE, experiment.module.COMPETE)
-        self._progress: Progress | None = None
+        self._open = ExitStack()
 
     def begin(self, total: int, done: list[Row]) -> None:
         """Show that rows are `done` already, of so many in `total`."""
         if self._remark:
             print(self._remark, file=sys.stderr, flush=True)
-        self._progress = Progress(self._name, "", total, unit="runs", done=len(done))
-        self._add(done, 0)
+        self._progress = self._open.enter_context(Progress(self._name, "", total, unit="runs", done=len(done)))
+        self._progress.advance(0, self._leading(done))
         self._progress.show()
 
     def advance(self, unit: Unit, rows: list[Row]) -> None:
         """Show that a `unit` is done and gave `rows`."""
         shared = {"part": unit.part, "algebra": unit.algebra, "n_hidden": unit.n_hidden}
-        self._add([shared | row for row in rows], len(rows))
+        self._progress.advance(len(rows), self._leading([shared | row for row in rows]))
 
-    def _add(self, rows: list[Row], count: int) -> None:
+    def _leading(self, rows: list[Row]) -> str:
         for row in rows:
             if row["part"] == MAIN:
                 self._leader.add(row)
-        if self._progress:
-            self._progress.advance(count, printable(str(self._leader)))
+        return printable(str(self._leader))
 
     def __enter__(self) -> Watch:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._progress:
-            self._progress.__exit__(*error)
+        self._open.close()
 
 
 def run(experiment: Experiment, directory: Path, *, jobs: int = -1, watch: Watch | None = None) -> None:
@@ -117,21 +116,14 @@ def _results(
     experiment: Experiment, units: list[Unit], jobs: int, stop: threading.Event
 ) -> Generator[tuple[Unit, Result]]:
     """Units with their results, in the order in which they end. No unit begins after `stop`."""
-    parallel = Parallel(
-        n_jobs=jobs,
-        return_as="generator_unordered",
-        batch_size=1,
-        # loky drops units that still wait when it is ended, with a traceback for each, so few may wait.
-        pre_dispatch="2*n_jobs",
-        # Not with the first unit: a worker may never get one.
-        initializer=_end_with,
-        initargs=(os.getpid(),),
-    )
+    parent = os.getpid()
+    # When loky ends, it drops the units that still wait, with a traceback for each. So only a few may wait. Workers
+    # watch their parent from their start on, because some may never get a unit.
+    waiting: dict[str, Any] = {"batch_size": 1, "pre_dispatch": "2*n_jobs"}
+    parallel = Parallel(jobs, return_as="generator_unordered", initializer=_end_with, initargs=(parent,), **waiting)
     wanted = takewhile(lambda _: not stop.is_set(), units)
     with _interrupts_wait():
-        results: Any = parallel(
-            delayed(execute)(experiment.name, experiment.settings, unit, os.getpid()) for unit in wanted
-        )
+        results: Any = parallel(delayed(execute)(experiment.name, experiment.settings, u, parent) for u in wanted)
     try:
         for result in results:  # noqa: UP028 (`yield from` would hand GeneratorExit on)
             yield result
@@ -157,7 +149,7 @@ def _one_thread() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent has ended, even by `kill -9`. It would wait for work for minutes otherwise."""
+    """End this process when its parent has ended, even by `kill -9`. Otherwise it would wait for work for minutes."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -186,17 +178,20 @@ def _interruptible() -> Iterator[threading.Event]:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Processes that begin here never see Ctrl-C, which a terminal sends to them, too. This one sees it afterwards.
+    """Block Ctrl-C here and in the processes that begin here, to which a terminal sends it, too.
 
-    Processes inherit which signals are blocked. Windows cannot block signals, so there Ctrl-C is ignored meanwhile.
+    Processes inherit which signals are ignored. A signal that is also blocked is kept for later, where a system can
+    block signals. Starting a resource tracker would unblock them, so it is started before.
     """
     if not hasattr(signal, "pthread_sigmask"):
         with _interrupts(signal.SIG_IGN):
             yield
         return
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
+        with _interrupts(signal.SIG_IGN):
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
