@@ -13,7 +13,7 @@ import pytest
 
 from helpers import needs_fork
 from hyperelm import Algebra, algebras
-from hyperelm._algebra import laws
+from hyperelm._algebra import properties
 from hyperelm._backend import workspace
 from hyperelm._lazy import lazy
 
@@ -92,7 +92,7 @@ def finishes_in_a_fork(work):
 @needs_fork
 @forks
 def test_a_fork_while_a_thread_computes_a_property(monkeypatch):
-    holds = laws.holds
+    holds = properties.holds
 
     def slow(wait):
         def waiting(law, table):
@@ -100,7 +100,7 @@ def test_a_fork_while_a_thread_computes_a_property(monkeypatch):
                 wait()
             return holds(law, table)
 
-        monkeypatch.setattr(laws, "holds", waiting)
+        monkeypatch.setattr(properties, "holds", waiting)
         assert Algebra(algebras.get("quaternions").table).is_associative
 
     with held(slow):

@@ -7,9 +7,9 @@ Each partition becomes an accumulator where it is. Accumulators are merged in a 
     partition -> accumulator /                 -> accumulator -> weights
     ...                                      /
 
-Only accumulators move, whose size does not depend on the number of rows. The pass that leaves rows out gathers the
-hidden layer of a sample of them, of bounded size. Tasks change nothing they are given, so a worker that is lost
-costs no more than its work.
+Only accumulators move, whose size does not depend on the number of rows. The pass that leaves rows out also moves the
+hidden layer of some rows, of bounded size. A task does not change its arguments. So if a worker is lost, only its own
+work has to be done again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hyperelm._training.rows import Array, Pass, Rows, Stored, add_all
 
 __all__ = ["fit", "predict"]
 
-_PATIENCE = 10  # seconds until a scheduler that does not answer cannot be reached
+_PATIENCE = 10  # seconds that a scheduler has to answer
 _MERGED = 4  # accumulators that a task merges
 _METHODS = ("predict", "predict_proba", "decision_function", "reconstruct", "transform", "inverse_transform")
 
@@ -80,17 +80,14 @@ def fit(estimator: E, X: Any, y: Any = None, sample_weight: Any = None) -> E:
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
     source = Partitions(
-        _Collection(X, "X"),
+        _inputs(X),
         None if autoencoder else _Collection(y, "y", labels=labels),
         None if sample_weight is None else _Collection(sample_weight, "sample_weight"),
     )
-    meta, of_targets = source.first.X, source.first.T
-    if meta.ndim < 2:
-        raise ValueError(f"`X` must have shape (n, columns) or (n, features, d), got {meta.ndim} axis.")
     if sample_weight is not None and len(sample_weight.shape) != 1:
         raise ValueError(f"`sample_weight` must have one axis, got {len(sample_weight.shape)} axes.")
-    if labels and of_targets.ndim != 1:
-        raise ValueError(f"`y` must be labels in one axis, got {of_targets.ndim} axes.")
+    if labels and source.first.T.ndim != 1:
+        raise ValueError(f"`y` must be labels in one axis, got {source.first.T.ndim} axes.")
     return fit_source(estimator, source, source.X.meta, labels=labels)
 
 
@@ -127,10 +124,8 @@ def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
     if method not in known:
         wanted = ", ".join(map(repr, known))
         raise ValueError(f"`method` must be one of {wanted} for {type(estimator).__name__}, got {method!r}.")
-    rows = _Collection(X, "X")
-    if rows.meta.ndim < 2:
-        raise ValueError(f"`X` must have shape (n, columns) or (n, features, d), got {rows.meta.ndim} axis.")
-    # From a row of zeros the form of the result follows.
+    rows = _inputs(X)
+    # The result for a row of zeros shows the axes and the type of all results.
     zeros = np.zeros((1, *rows.meta.shape[1:]), dtype=estimator.hidden_weights_.dtype)
     result = getattr(estimator, method)(type(rows.meta)(zeros, columns=rows.meta.columns) if rows.is_frame else zeros)
     model = _load("dask").delayed(estimator, pure=False, traverse=False)
@@ -138,10 +133,10 @@ def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
         if result.ndim > 2:
             raise ValueError(f"`X` must be an array where {method} gives {result.ndim} axes. Use X.to_dask_array().")
         empty = _as_frame(result[:0], rows.meta)
-        return rows.collection.map_partitions(_predict_frame, model, method, empty, meta=empty)
+        return rows.collection.map_partitions(_predicted, model, method, empty, meta=empty)
     array, axes = rows.collection, result.ndim
     return array.map_blocks(
-        _predict_array,
+        _predicted,
         model,
         method,
         result[:0],
@@ -200,21 +195,16 @@ class _Collection:
             self.lengths: tuple[float, ...] = (math.nan,) * collection.npartitions
             self.meta = collection._meta
         else:
-            if any(math.isnan(length) for length in shape[1:]):
+            if any(map(math.isnan, shape[1:])):
                 raise ValueError(f"`{name}` must have a known number of columns, got shape {shape}.")
             collection = collection.rechunk(dict.fromkeys(range(1, len(shape)), -1))
             self.lengths = collection.chunks[0]
             self.meta = np.empty((0, *shape[1:]), collection.dtype)
         self.collection = collection
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the lengths of the partitions are."""
-        return not any(math.isnan(length) for length in self.lengths)
-
     def like(self, other: _Collection) -> _Collection:
         """The same rows in the partitions of another collection."""
-        if self.is_known and other.is_known:
+        if not any(map(math.isnan, (*self.lengths, *other.lengths))):
             if sum(self.lengths) != sum(other.lengths):
                 raise ValueError(
                     "Found input variables with inconsistent numbers of samples: "
@@ -232,17 +222,21 @@ class _Collection:
         return list(np.ravel(np.asarray(self.collection.to_delayed(), dtype=object)))
 
 
+def _inputs(X: Any) -> _Collection:
+    rows = _Collection(X, "X")
+    if rows.meta.ndim < 2:
+        raise ValueError(f"`X` must have shape (n, columns) or (n, features, d), got {rows.meta.ndim} axis.")
+    return rows
+
+
 def _array(part: Any, name: str, labels: bool = False) -> Array:
-    """A partition as an array that is checked when its rows are read."""
+    """A partition as an array that is checked when its rows are read. A frame gets the type that holds its columns."""
     if hasattr(part, "to_numpy"):
-        part = part.to_numpy() if labels else part.to_numpy(dtype=_number_type(part))
+        types = list(part.dtypes) if part.ndim == 2 else [part.dtype]
+        # The types of pandas itself may have missing values, which only floats can hold.
+        dtype = np.result_type(*types) if all(isinstance(t, np.dtype) for t in types) else np.float64
+        part = part.to_numpy() if labels else part.to_numpy(dtype=dtype)
     return Stored(np.asarray(part), name, labels=labels)
-
-
-def _number_type(frame: Any) -> np.dtype[Any]:
-    """The type that holds all columns of a frame; what has missing values gets floats."""
-    types = list(frame.dtypes) if frame.ndim == 2 else [frame.dtype]
-    return np.result_type(*types) if all(isinstance(t, np.dtype) for t in types) else np.dtype(np.float64)
 
 
 class Partitions:
@@ -260,14 +254,13 @@ class Partitions:
     def fold(self, work: Pass[S], finish: Callable[[S], R]) -> R:
         dask = _load("dask")
         tool = dask.delayed(work, pure=False, traverse=False)
-        parts = self.X.partitions()
-        others = [[None] * len(parts) if other is None else other.partitions() for other in self._others]
+        inputs = self.X.partitions()
+        others = [[None] * len(inputs) if other is None else other.partitions() for other in self._others]
         gather, merge = dask.delayed(_gathered, pure=False), dask.delayed(_merged, pure=False)
-        parts = [gather(tool, n, self._labels, *arrays) for n, arrays in enumerate(zip(parts, *others))]
+        parts = [gather(tool, n, self._labels, *arrays) for n, arrays in enumerate(zip(inputs, *others))]
         while len(parts) > 1:
             parts = [merge(tool, parts[n : n + _MERGED]) for n in range(0, len(parts), _MERGED)]
-        result: R = dask.delayed(_finished, pure=False)(finish, parts[0]).compute()
-        return result
+        return dask.delayed(_finished, pure=False)(finish, parts[0]).compute()
 
 
 # ---------------------------------------------------------------------- tasks
@@ -275,9 +268,8 @@ class Partitions:
 
 def _gathered(work: Pass[S], n: int, labels: bool, X: Any, y: Any, weight: Any) -> tuple[int, S]:
     """The number of rows of a partition, and what a pass gathers from them."""
-    named = [("y", y), ("sample_weight", weight)]
     try:
-        for name, part in named:
+        for name, part in (("y", y), ("sample_weight", weight)):
             if part is not None and len(part) != len(X):
                 raise ValueError(f"`{name}` must have the {len(X)} rows of `X`, got {len(part)}.")
             if hasattr(part, "index") and hasattr(X, "index") and not X.index.equals(part.index):
@@ -306,12 +298,13 @@ def _finished(finish: Callable[[S], R], part: tuple[int, S]) -> R:
     return finish(gathered)
 
 
-def _predict_array(x: Any, model: BaseELM, method: str, empty: Any) -> Any:
-    return getattr(model, method)(np.asarray(x)) if len(x) else empty
-
-
-def _predict_frame(frame: Any, model: BaseELM, method: str, empty: Any) -> Any:
-    return _as_frame(getattr(model, method)(frame), frame) if len(frame) else empty
+def _predicted(part: Any, model: BaseELM, method: str, empty: Any) -> Any:
+    """What a model makes of a partition; `empty` is what it makes of no rows."""
+    if len(part) == 0:
+        return empty
+    is_frame = hasattr(part, "index")
+    result = getattr(model, method)(part if is_frame else np.asarray(part))
+    return _as_frame(result, part) if is_frame else result
 
 
 def _as_frame(result: Any, frame: Any) -> Any:

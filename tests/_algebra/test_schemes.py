@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hyperelm import Algebra, algebras, linalg
-from hyperelm._algebra.schemes import Scheme, _scheme, is_large_product, reverse_scheme, scheme
+from hyperelm._algebra.schemes import Scheme, is_large_product, reverse_scheme, scheme
 
 SIDES = [(False, False), (True, False), (False, True)]
 FOUR_DIMENSIONAL = [name for name in algebras.names() if algebras.get(name).dim == 4]
@@ -144,7 +144,7 @@ def test_rounding_in_products(algebra, from_left, from_out, dtype):
 def test_the_same_at_every_search(name):
     algebra = algebras.get(name)
     for left in (None, imaginary(algebra, True)):
-        first, second = searched(algebra, left), _scheme.__wrapped__(algebra, left, None, True)
+        first, second = searched(algebra, left), scheme.__wrapped__(algebra, left)
         assert first is searched(algebra, left)
         assert first is not second
         assert first.terms == second.terms

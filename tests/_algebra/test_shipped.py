@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hyperelm import algebras
-from hyperelm._algebra import forms, schemes, shipped
+from hyperelm._algebra import forms, schemes
 from hyperelm._algebra.forms import gram_forms, gram_plan
 from hyperelm._algebra.schemes import reverse_scheme, scheme
 
@@ -24,7 +24,7 @@ def no_search(monkeypatch):
     def refuse(*_):
         raise AssertionError("a search was started")
 
-    for cached in (schemes._scheme, schemes.reverse_scheme, forms.gram_plan):
+    for cached in (schemes.scheme, schemes.reverse_scheme, forms.gram_plan):
         cached.cache_clear()
     monkeypatch.setattr(schemes, "_alternating_least_squares", refuse)
     monkeypatch.setattr(forms, "_levenberg_marquardt", refuse)
@@ -33,11 +33,11 @@ def no_search(monkeypatch):
 @pytest.fixture
 def asked(monkeypatch):
     """What was asked of the shipped results since the caches were cleared."""
-    asked = set()
+    asked, recall_shipped = set(), schemes.recall
 
     def recall(purpose, sought, search):
         asked.add((purpose, sought.tobytes()))
-        return shipped.recall(purpose, sought, search)
+        return recall_shipped(purpose, sought, search)
 
     monkeypatch.setattr(schemes, "recall", recall)
     monkeypatch.setattr(forms, "recall", recall)
@@ -54,7 +54,7 @@ def test_the_catalogue_is_not_searched_and_every_result_is_used(asked):
             scheme(algebra, None, support)
             if support is not None:
                 reverse_scheme(algebra, support)
-    assert asked == set(shipped.results())
+    assert asked == set(schemes.shipped())
 
 
 @pytest.mark.usefixtures("no_search")
@@ -67,7 +67,7 @@ def test_another_table_is_searched_for():
 
 def test_shipped_decompositions_are_what_a_search_would_accept():
     """They give the table that they are shipped for, with planes of length 1 and a given factor `out`."""
-    for (purpose, sought), found in shipped.results().items():
+    for (purpose, sought), found in schemes.shipped().items():
         if purpose == "planes" or not found.size:
             continue
         d = len(found)

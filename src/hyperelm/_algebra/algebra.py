@@ -12,15 +12,15 @@ multiplication, φ(ax) = Φ_L(a) φ(x) and φ(xa) = Φ_R(a) φ(x) (section 2 of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hyperelm._algebra import laws
+from hyperelm._algebra import properties
 from hyperelm._algebra.notation import default_units, format_number, parse_number
-from hyperelm._algebra.structure import associative_structure, identity_of
 from hyperelm._backend import backend_of
 from hyperelm._backend.arrays import beside, namespace
 from hyperelm._lazy import lazy
@@ -140,29 +140,23 @@ class Algebra:
         array([0., 0., 0., 1.])
         """
         x, y = as_hypercomplex(x, self, "x"), as_hypercomplex(y, self, "y")
-        product: FloatArray = namespace(x=x, y=y).matmul(self.left_matrix(x), y[..., None])[..., 0]
-        return product
+        return namespace(x=x, y=y).matmul(self.left_matrix(x), y[..., None])[..., 0]
 
     def conjugate(self, x: ArrayLike) -> FloatArray:
         """The conjugate of x, (..., d): every component but the first is negated, in every algebra."""
         x = as_hypercomplex(x, self, "x")
-        signs = np.full(self.dim, -1.0)
-        signs[0] = 1
-        conjugate: FloatArray = x * beside(signs, x)
-        return conjugate
+        return x * beside(np.where(np.arange(self.dim) == 0, 1.0, -1.0), x)
 
     def norm(self, x: ArrayLike) -> FloatArray:
         """The absolute value of x, the Euclidean norm of the components: (..., d) -> (...)."""
         x = as_hypercomplex(x, self, "x")
-        norm: FloatArray = backend_of(x).lengths(x)
-        return norm
+        return backend_of(x).lengths(x)
 
     def left_matrix(self, a: ArrayLike) -> FloatArray:
         """Φ_L(a), the matrix of x -> ax, for numbers a: (..., d) -> (..., d, d)."""
         a = as_hypercomplex(a, self, "a")
         xp = namespace(a=a)
-        matrices: FloatArray = xp.moveaxis(xp.tensordot(a, beside(self.table, a), axes=1), -1, -2)
-        return matrices
+        return xp.moveaxis(xp.tensordot(a, beside(self.table, a), axes=1), -1, -2)
 
     def right_matrix(self, a: ArrayLike) -> FloatArray:
         """Φ_R(a), the matrix of x -> xa, for numbers a: (..., d) -> (..., d, d)."""
@@ -172,28 +166,28 @@ class Algebra:
 
     @lazy
     def _even(self) -> NDArray[np.float64]:
-        """The table for tests of laws: in units in which entries have like sizes, unless all are whole numbers."""
-        return self.table if laws.is_whole(self.table) else laws.balanced(self.table)
+        """The table for tests of laws: as it is if all entries are whole numbers, else with entries of like sizes."""
+        return self.table if properties.is_whole(self.table) else properties.balanced(self.table)
 
     @lazy
     def is_commutative(self) -> bool:
         """Whether xy = yx."""
-        return laws.holds("commutative", self._even)
+        return properties.holds("commutative", self._even)
 
     @lazy
     def is_associative(self) -> bool:
         """Whether (xy)z = x(yz)."""
-        return laws.holds("associative", self._even)
+        return properties.holds("associative", self._even)
 
     @lazy
     def is_alternative(self) -> bool:
         """Whether (xx)y = x(xy) and (yx)x = y(xx)."""
-        return laws.holds("left alternative", self._even) and laws.holds("right alternative", self._even)
+        return properties.holds("left alternative", self._even) and properties.holds("right alternative", self._even)
 
     @lazy
     def is_flexible(self) -> bool:
         """Whether (xy)x = x(yx)."""
-        return laws.holds("flexible", self._even)
+        return properties.holds("flexible", self._even)
 
     @lazy
     def is_power_associative(self) -> bool:
@@ -201,13 +195,13 @@ class Algebra:
 
         Over the real numbers x²x = xx² and x²x² = x(xx²) are enough (Albert, 1948).
         """
-        return laws.holds("third power", self._even) and laws.holds("fourth power", self._even)
+        return properties.holds("third power", self._even) and properties.holds("fourth power", self._even)
 
     @lazy
     def is_normed(self) -> bool:
         """Whether ``|xy| = |x||y|``."""
         # An entry above 1 belongs to a product of two units that is longer than 1. It might overflow when squared.
-        return bool(np.abs(self.table).max() < 1 + 1e-9) and laws.holds("normed", self.table)
+        return bool(np.abs(self.table).max() < 1 + 1e-9) and properties.holds("normed", self.table)
 
     @lazy
     def identity(self) -> NDArray[np.float64] | None:
@@ -220,7 +214,7 @@ class Algebra:
         >>> both.identity.round(12).tolist()
         [1.0, 0.0, 1.0]
         """
-        return identity_of(self.table)
+        return properties.identity_of(self.table)
 
     @property
     def has_identity(self) -> bool:
@@ -233,7 +227,7 @@ class Algebra:
 
         Then for every x that is not zero there is a y so that component k of xy is not zero.
         """
-        return laws.are_regular(self._even.transpose(2, 0, 1))
+        return properties.are_regular(self._even.transpose(2, 0, 1))
 
     @lazy
     def structure(self) -> str:
@@ -246,7 +240,7 @@ class Algebra:
         ['C', 'M2(R)', 'C + C', 'not associative (alternative)']
         """
         if self.is_associative:
-            return associative_structure(self.table)
+            return properties.associative_structure(self.table)
         for property_ in ("alternative", "flexible", "power_associative"):
             if getattr(self, f"is_{property_}"):
                 return f"not associative ({property_.replace('_', '-')})"
@@ -313,7 +307,7 @@ class Algebra:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (np.array(self.table), self.name, self.units)
+        return partial(Algebra, name=self.name, units=self.units), (np.array(self.table),)
 
     # ------------------------------------------------------------------ text
 
@@ -347,10 +341,6 @@ class Algebra:
             f'<table style="text-align:right"><caption>{caption}</caption>'
             f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
-
-
-def _rebuild(table: NDArray[np.float64], name: str, units: tuple[str, ...]) -> Algebra:
-    return Algebra(table, name=name, units=units)
 
 
 def _checked_table(table: ArrayLike) -> NDArray[np.float64]:

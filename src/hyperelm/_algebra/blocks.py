@@ -36,12 +36,12 @@ from hyperelm._algebra.algebra import Algebra
 Array = NDArray[np.float64]
 
 ROUNDING = 64 * float(np.finfo(float).eps)  # the relative error that a scheme, a form or a block may have
-_LARGEST_SPACE = 32  # rows of a matrix for which `_commuting` solves an eigenvalue problem of 32² rows
+_LARGEST_SPACE = 32  # rows of a matrix; `_commuting` solves an eigenvalue problem of 32² rows for it
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One irreducible block: what left multiplication looks like in it, and where its copies lie.
+    """One irreducible block: the matrices of left multiplication in it, and the subspaces of its copies.
 
     matrices : (d, n, n), real or complex: B of every unit
     bases : (copies, d, n), real or complex as `matrices`: E of every copy
@@ -99,9 +99,18 @@ def decompose(algebra: Algebra) -> tuple[Block, ...]:
     commutant = _commutant(left / lengths)
     if commutant is not None:
         rng = np.random.default_rng(0)
-        spaces = _irreducible_spaces(commutant, rng)
-        mixer = _random_element(commutant, rng)
-        blocks = tuple(_block(copies, commutant, left, lengths) for copies in _linked(spaces, mixer))
+
+        def drawn() -> Array:
+            """The projection of a random matrix onto the commutant, which does not depend on the commutant's basis."""
+            matrix = rng.standard_normal(commutant.shape[1:])
+            return np.asarray(np.tensordot(np.tensordot(commutant, matrix, axes=2), commutant, axes=1))
+
+        def symmetric() -> Array:
+            element = drawn()
+            return element + element.T
+
+        spaces = [tidy(space) for space in _eigenspaces(symmetric)]
+        blocks = tuple(_block(copies, commutant, left, lengths) for copies in _linked(spaces, drawn()))
         if _reproduces(blocks, left):
             return blocks
     return (Block(matrices=left, bases=np.eye(algebra.dim)[None]),)
@@ -167,27 +176,26 @@ def _linked(spaces: list[Array], mixer: Array) -> list[list[Array]]:
     """Groups of spaces that `mixer` links: it maps them onto each other. Their bases are aligned.
 
     Let U be a basis of a space that is in the group, and V one of a space that joins it. The link UᵀMV, with M the
-    mixer, is a factor times an orthogonal matrix Q. The basis VQᵀ of the new space corresponds to U, column by column.
-    A group becomes one space if one of its links is not an orthogonal matrix times a factor.
+    mixer, is a factor times an orthogonal matrix Q if all its singular values are equal. Then the basis VQᵀ of the new
+    space corresponds to U, column by column. If they are not equal for some link, the group becomes one space.
     """
-    groups, rest = [], list(spaces)
+    groups, rest = [], spaces
     while rest:
-        group, orthogonal = [rest.pop(0)], True
+        first, *rest = rest
+        group, orthogonal = [first], True
         for known in group:  # The group grows during the loop.
-            links = [known.T @ mixer @ space for space in rest]
-            is_linked = [np.linalg.norm(link) > 1e-6 * np.linalg.norm(mixer) for link in links]
-            for space, link in (pair for pair, found in zip(zip(rest, links), is_linked) if found):
-                orthogonal = orthogonal and _is_orthogonal(link)
-                group.append(space @ _polar(link).T if orthogonal else space)
-            rest = [space for space, found in zip(rest, is_linked) if not found]
+            unlinked = []
+            for space in rest:
+                link = known.T @ mixer @ space
+                if np.linalg.norm(link) <= 1e-6 * np.linalg.norm(mixer):
+                    unlinked.append(space)
+                    continue
+                u, values, vt = np.linalg.svd(link)
+                orthogonal = orthogonal and link.shape[0] == link.shape[1] and values[-1] > (1 - 1e-6) * values[0]
+                group.append(space @ (u @ vt).T if orthogonal else space)
+            rest = unlinked
         groups.append(group if orthogonal else [np.concatenate(group, axis=1)])
     return groups
-
-
-def _is_orthogonal(link: Array) -> bool:
-    """Whether a matrix is an orthogonal matrix times a factor: all its singular values are equal."""
-    values = np.linalg.svd(link, compute_uv=False)
-    return link.shape[0] == link.shape[1] and bool(values[-1] > (1 - 1e-6) * values[0])
 
 
 def _commuting(matrices: Array) -> Array:
@@ -208,22 +216,6 @@ def _commuting(matrices: Array) -> Array:
 
 
 # ---------------------------------------------------------------------- subspaces and their copies
-
-
-def _random_element(commutant: Array, rng: np.random.Generator) -> Array:
-    """The projection of a random matrix onto the commutant, which does not depend on the basis of the commutant."""
-    matrix = rng.standard_normal(commutant.shape[1:])
-    return np.asarray(np.tensordot(np.tensordot(commutant, matrix, axes=2), commutant, axes=1))
-
-
-def _irreducible_spaces(commutant: Array, rng: np.random.Generator) -> list[Array]:
-    """Orthonormal bases of the irreducible subspaces: eigenspaces of a random symmetric matrix of the commutant."""
-
-    def draw() -> Array:
-        element = _random_element(commutant, rng)
-        return element + element.T
-
-    return [tidy(space) for space in _eigenspaces(draw)]
 
 
 def _eigenspaces(draw: Callable[[], Array]) -> list[Array]:
@@ -270,36 +262,23 @@ def _block(copies: list[Array], commutant: Array, left: Array, lengths: Array) -
     """The block of some copies, whose bases are aligned.
 
     With U the basis of the first copy, look for skew-symmetric matrices UᵀSU, S in the commutant. If there are any,
-    take J from them and E = U + iJU, else E = U. In both cases EᵀU = 1, so that B = EᵀΦ_L U.
+    take an orthogonal J with J² = -1 from them and E = U + iJU, else E = U. In both cases EᵀU = 1, so that
+    B = EᵀΦ_L U.
     """
     first = copies[0]
     inside = first.T @ commutant @ first
-    skew = _orthonormal(inside - inside.swapaxes(1, 2))
-    E = _complex_basis(_complex_structure(skew)) if len(skew) else np.eye(first.shape[1])
+    differences = (inside - inside.swapaxes(1, 2)).reshape(len(inside), -1)
+    _, values, rows = np.linalg.svd(differences, full_matrices=False)
+    skew = rows[values > 1e-6].reshape(-1, *inside.shape[1:])  # an orthonormal basis of what they span
+    E: NDArray[Any] = np.eye(first.shape[1])
+    if len(skew):
+        # J is the projection onto this span of a matrix with a single entry, in its first column. That does not depend
+        # on the basis of the span, and for the usual tables it gives a J with few entries.
+        coefficients, _ = _longest_column(skew[:, :, 0])
+        u, _, vt = np.linalg.svd(np.tensordot(coefficients, skew, axes=1))  # J times a factor
+        E = _complex_basis(u @ vt)
     matrices = E.T @ (first.T @ (left / lengths) @ first) @ E.real
     return Block(matrices=lengths * _snapped(matrices), bases=_snapped(np.stack([space @ E for space in copies])))
-
-
-def _polar(matrix: Array) -> Array:
-    """The orthogonal matrix that `matrix` is a multiple of."""
-    u, _, vt = np.linalg.svd(matrix)
-    return np.asarray(u @ vt)
-
-
-def _orthonormal(matrices: Array) -> Array:
-    """An orthonormal basis of the span of `matrices`, (r, n, n) -> (rank, n, n)."""
-    _, values, rows = np.linalg.svd(matrices.reshape(len(matrices), -1), full_matrices=False)
-    return rows[values > 1e-6].reshape(-1, *matrices.shape[1:])
-
-
-def _complex_structure(skew: Array) -> Array:
-    """An orthogonal J with J² = -1 from the skew-symmetric matrices of the commutant on a subspace.
-
-    J is the projection onto their span of a matrix with a single entry, in its first column. That does not depend on
-    the basis of the span, and for the usual tables it gives a J with few entries.
-    """
-    coefficients, _ = _longest_column(skew[:, :, 0])
-    return _polar(np.tensordot(coefficients, skew, axes=1))
 
 
 def _complex_basis(J: Array) -> NDArray[np.complex128]:

@@ -20,10 +20,9 @@ import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._validation import ArgumentError
@@ -113,7 +112,13 @@ def cayley_dickson(*gammas: float) -> Algebra:
     _check_dim(len(gammas), "`gammas`")
     table = np.ones((1, 1, 1))
     for gamma in gammas:
-        table = _doubled(table, float(gamma))
+        n, single, opposite = len(table), table, table.swapaxes(0, 1)
+        conjugation = np.where(np.arange(n) == 0, 1.0, -1.0)[:, None]
+        table = np.zeros((2 * n, 2 * n, 2 * n))
+        table[:n, :n, :n] = single  # ac
+        table[n:, n:, :n] = float(gamma) * opposite * conjugation  # γ d*b, where b comes from the left factor
+        table[:n, n:, n:] = opposite  # da
+        table[n:, :n, n:] = single * conjugation  # bc*
     return Algebra(table, name=f"R[{','.join(f'{g:+g}' for g in gammas)}]" if gammas else "real")
 
 
@@ -143,10 +148,11 @@ def clifford(p: int, q: int, r: int = 0) -> Algebra:
     squares = [1] * p + [-1] * q + [0] * r
     blades = [blade for grade in range(p + q + r + 1) for blade in combinations(range(p + q + r), grade)]
     table = np.zeros((len(blades),) * 3)
-    for i, a in enumerate(blades):
-        for j, b in enumerate(blades):
-            sign, product = _blade_product(a, b, squares)
-            table[i, j, blades.index(product)] = sign
+    for (i, a), (j, b) in product(enumerate(blades), repeat=2):
+        # Sorting the generators of ab takes so many swaps, each of which changes the sign. Equal ones are squared.
+        swaps = sum(x > y for x in a for y in b)
+        sign = (-1) ** swaps * math.prod(squares[generator] for generator in set(a) & set(b))
+        table[i, j, blades.index(tuple(sorted(set(a) ^ set(b))))] = sign
     units = ["1", *("e" + "".join(str(n + 1) for n in blade) for blade in blades[1:])]
     return Algebra(table, name=f"Cl({p},{q})" if r == 0 else f"Cl({p},{q},{r})", units=units)
 
@@ -157,28 +163,6 @@ def _check_dim(generators: int, argument: str) -> None:
             f"{argument} must give a dimension of at most {_LARGEST_DIM}, got 2^{generators}. "
             "For larger algebras pass your own table to Algebra."
         )
-
-
-def _doubled(table: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
-    n = len(table)
-    conjugation = np.ones(n)
-    conjugation[1:] = -1
-    opposite = table.swapaxes(0, 1)
-    doubled = np.zeros((2 * n, 2 * n, 2 * n))
-    doubled[:n, :n, :n] = table  # ac
-    doubled[n:, n:, :n] = gamma * opposite * conjugation[:, None]  # γ d*b, where b comes from the left factor
-    doubled[:n, n:, n:] = opposite  # da
-    doubled[n:, :n, n:] = table * conjugation[:, None]  # bc*
-    return doubled
-
-
-def _blade_product(a: tuple[int, ...], b: tuple[int, ...], squares: list[int]) -> tuple[int, tuple[int, ...]]:
-    """The sign and the generators of ab: each swap of two generators changes the sign, and equal ones are squared."""
-    swaps = sum(1 for x in a for y in b if x > y)
-    sign = -1 if swaps % 2 else 1
-    for generator in set(a) & set(b):
-        sign *= squares[generator]
-    return sign, tuple(sorted(set(a) ^ set(b)))
 
 
 def _printed(*rows: str) -> Callable[[str], Algebra]:

@@ -23,7 +23,6 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hyperelm._algebra import catalogue
 from hyperelm._algebra.algebra import Algebra
@@ -32,7 +31,6 @@ from hyperelm._validation import ArgumentError
 __all__ = ["FAMILIES", "Copies", "canonical_form", "classes", "known_names", "members", "returning_units", "sign_table"]
 
 FAMILIES = ("signs", "cayley-dickson", "clifford")
-_DIMS = (2, 4, 8)  # Canonical forms of dimension 16 take minutes.
 
 
 def sign_table(signs: str) -> Algebra:
@@ -70,18 +68,17 @@ def members(family: str, dim: int = 4) -> Mapping[str, Algebra]:
     """
     if family not in FAMILIES:
         raise ArgumentError("family", f"must be one of {', '.join(FAMILIES)}, got {family!r}.")
+    # Canonical forms of dimension 16 take minutes.
+    dims, wanted = ((4,), "4") if family == "signs" else ((2, 4, 8), "2, 4 or 8")
+    if dim not in dims:
+        raise ArgumentError("dim", f"must be {wanted} for the family {family!r}, got {dim}.")
+    n = dim.bit_length() - 1
     if family == "signs":
-        if dim != 4:
-            raise ArgumentError("dim", f"must be 4 for the family 'signs', got {dim}.")
         found = [sign_table("/".join(map("".join, rows))) for rows in product(product("+-", repeat=3), repeat=3)]
+    elif family == "cayley-dickson":
+        found = [catalogue.cayley_dickson(*gammas) for gammas in product((-1, 0, 1), repeat=n)]
     else:
-        if dim not in _DIMS:
-            raise ArgumentError("dim", f"must be 2, 4 or 8 for the family {family!r}, got {dim}.")
-        n = dim.bit_length() - 1
-        if family == "cayley-dickson":
-            found = [catalogue.cayley_dickson(*gammas) for gammas in product((-1, 0, 1), repeat=n)]
-        else:
-            found = [catalogue.clifford(n - q - r, q, r) for r in range(n + 1) for q in range(n - r + 1)]
+        found = [catalogue.clifford(n - q - r, q, r) for r in range(n + 1) for q in range(n - r + 1)]
     return {algebra.name: algebra for algebra in found}
 
 
@@ -165,7 +162,15 @@ def canonical_form(algebra: Algebra) -> Algebra:
     >>> len({canonical_form(algebras.get(name)) for name in ("R[-1,+1]", "R[+1,-1]", "R[+1,+1]")})
     1
     """
-    units, factors = _products(algebra)
+    used = algebra.table != 0
+    if np.any(used.sum(axis=2) > 1):
+        i, j = np.argwhere(used.sum(axis=2) > 1)[0]
+        raise ValueError(
+            "`algebra` must have multiples of one unit as products of two units, got a sum for "
+            f"{algebra.units[i]}·{algebra.units[j]}. Other tables have no canonical form here."
+        )
+    # For every two units, the unit that their product is a multiple of, and the factor.
+    units, factors = used.argmax(axis=2).tolist(), algebra.table.sum(axis=2).tolist()
     namings = [_named((0,), (1,), units, factors)]
     while len(namings[0][1]) < algebra.dim:
         longer = [
@@ -180,18 +185,6 @@ def canonical_form(algebra: Algebra) -> Algebra:
     _, order, signs = namings[0]
     s = np.array(signs)
     return Algebra(algebra.table[np.ix_(order, order, order)] * s[:, None, None] * s[:, None] * s)
-
-
-def _products(algebra: Algebra) -> tuple[list[list[int]], list[list[float]]]:
-    """For every two units, the unit that their product is a multiple of, and the factor."""
-    used: NDArray[np.bool_] = algebra.table != 0
-    if np.any(used.sum(axis=2) > 1):
-        i, j = np.argwhere(used.sum(axis=2) > 1)[0]
-        raise ValueError(
-            "`algebra` must have multiples of one unit as products of two units, got a sum for "
-            f"{algebra.units[i]}·{algebra.units[j]}. Other tables have no canonical form here."
-        )
-    return used.argmax(axis=2).tolist(), algebra.table.sum(axis=2).tolist()
 
 
 def _named(

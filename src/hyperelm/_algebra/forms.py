@@ -41,8 +41,7 @@ from scipy import linalg
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import ROUNDING, Block, decompose, powers_of_two, real_columns, tidy
-from hyperelm._algebra.schemes import PlaneProduct
-from hyperelm._algebra.shipped import recall
+from hyperelm._algebra.schemes import PlaneProduct, recall
 
 Array = NDArray[np.float64]
 Sums = list[list[PlaneProduct]]
@@ -175,7 +174,10 @@ def _in_basis(components: Array, B: NDArray[Any], *, elementary: bool) -> BlockF
     found = []
     for sign in (1.0, -1.0):
         part = (C + sign * C.swapaxes(2, 3)) / 2
-        basis, pivots = _elementary(p, sign) if elementary else _echelon(_rows(part / magnitudes))
+        relative = part / magnitudes
+        # A complex block has real rows, and below them imaginary ones.
+        rows = np.concatenate([relative.real, relative.imag]) if np.iscomplexobj(relative) else relative
+        basis, pivots = _elementary(p, sign) if elementary else _echelon(rows.reshape(len(rows) * n, p * p))
         # A form is 1 at its own pivot and 0 at the pivots of the others. So coordinates can be read off there.
         pattern = part.reshape(n, n, p * p)[:, :, pivots].transpose(2, 0, 1)
         found.append((basis.reshape(len(pivots), p, p), np.full(len(pivots), sign), pattern))
@@ -200,12 +202,6 @@ def _elementary(p: int, sign: float) -> tuple[Array, list[int]]:
     basis[np.arange(len(s)), t, s] = sign
     basis[np.arange(len(s)), s, t] = 1
     return basis, (p * s + t).tolist()
-
-
-def _rows(part: NDArray[Any]) -> Array:
-    """(n, n, p, p) -> (rows, p p): the real parts, and below them the imaginary parts of a complex block."""
-    rows = np.concatenate([part.real, part.imag]) if np.iscomplexobj(part) else part
-    return rows.reshape(len(rows) * part.shape[1], part.shape[2] ** 2)
 
 
 def _echelon(rows: Array) -> tuple[Array, list[int]]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 
@@ -28,47 +27,34 @@ def parse_number(entry: object, units: Sequence[str]) -> NDArray[np.float64]:
         return coefficients
     if not isinstance(entry, str):
         raise TypeError(f"an entry must be a string or a real number, got {entry!r}")
-    for sign, coefficient, unit in _terms(entry, units):
-        value = float(coefficient) if coefficient else 1.0
-        coefficients[units.index(unit) if unit else 0] += -value if sign == "-" else value
-    return coefficients
-
-
-def _terms(entry: str, units: Sequence[str]) -> list[tuple[str, str, str]]:
-    """The (sign, coefficient, unit) of each term of an entry. Every character must belong to a term."""
     imaginary = sorted((u for u in units if u != "1"), key=len, reverse=True)
     # If a unit has a name such as e1, "2e1" is twice that unit, and not 20.
     exponent = "" if any(u[0] in "eE" for u in imaginary) else r"(?:[eE][+-]?\d+)?"
     number = rf"(?:\d+\.?\d*|\.\d+){exponent}"
     unit = "|".join(map(re.escape, imaginary)) or r"(?!)"
     term = re.compile(rf"\s*([+-]?)\s*({number})?\s*\*?\s*({unit})?")
-    terms: list[tuple[str, str, str]] = []
     position, text = 0, entry.replace("−", "-").rstrip()
-    while position < len(text):
+    if not text:
+        raise ValueError("an entry must not be empty; write '0' for zero")
+    while position < len(text):  # Every character must belong to a term. All terms but the first need a sign.
         match = term.match(text, position)
-        if match is None or not (match[2] or match[3]) or (terms and not match[1]):
+        if match is None or not (match[2] or match[3]) or (position and not match[1]):
             raise ValueError(
                 f"cannot read {entry!r} at {text[position:]!r}: "
                 f"an entry is a sum of terms such as '-{imaginary[-1] if imaginary else 1}' or '0.5', "
                 f"and the units are {', '.join(units)}"
             )
-        terms.append((match[1], match[2] or "", match[3] or ""))
+        coefficients[units.index(match[3]) if match[3] else 0] += float(match[1] + (match[2] or "1"))
         position = match.end()
-    if not terms:
-        raise ValueError("an entry must not be empty; write '0' for zero")
-    return terms
+    return coefficients
 
 
 def format_number(coefficients: Sequence[float] | NDArray[np.floating], units: Sequence[str]) -> str:
     """A number as text: "-k", "0", "1 + 0.5j"."""
-    terms = [_format_term(float(c), u) for c, u in zip(coefficients, units) if c != 0]
-    text = " + ".join(terms) or "0"
-    return text.replace("+ -", "- ")
-
-
-def _format_term(coefficient: float, unit: str) -> str:
-    if unit == "1":
-        return f"{coefficient:g}"
-    if math.fabs(coefficient) == 1:
-        return unit if coefficient > 0 else f"-{unit}"
-    return f"{coefficient:g}{unit}"
+    terms = []
+    for c, unit in zip(map(float, coefficients), units):
+        if c != 0:
+            # Three digits of a fraction: the tables of learned algebras have many.
+            digits = f"{c:g}" if c.is_integer() else f"{c:.3g}"
+            terms.append(digits if unit == "1" else {1.0: "", -1.0: "-"}.get(c, digits) + unit)
+    return (" + ".join(terms) or "0").replace("+ -", "- ")

@@ -19,33 +19,39 @@ terms wins:
 - the blocks of the algebra have a term for every product of an entry of B(x) and a coordinate of y;
 - a decomposition of a table of at most 4 units has p_t = q_t = s_t = t and all c_t = 1. It takes 4 terms for the Klein
   four-group, 6 for the tessarines, 7 for 2 x 2 real matrices and 8 for the quaternions, and fewer where some
-  components of one side are known to be zero. Those of the catalogue's tables are shipped; others are searched for.
+  components of one side are known to be zero.
 
 A scheme is accepted if it gives every entry of the table to rounding, relative to the largest entry with the same left
 unit, the same right unit or the same unit of the product. Schemes are found for `unit_algebra`, the table without its
 overall factor, and the factor goes into the coefficients c.
+
+A search for a decomposition takes up to half a second, and another machine may end at other numbers. So the package
+ships the results for the catalogue's algebras, and those of the searches of `forms`, in `schemes.npz`.
+`tools/find_schemes.py` writes this file.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
+from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import ROUNDING, Block, decompose, unit_algebra
-from hyperelm._algebra.shipped import recall
 
 Array = NDArray[np.float64]
-Support = tuple[int, ...] | None  # the components that are not all zero; None for all components
+Support = tuple[int, ...] | None  # the components that are not always zero; None for all components
 Term = tuple[int, int, int, float]
 PlaneProduct = tuple[int, int, float]  # two planes, and the coefficient of their product in a sum
 
-_LARGEST_SEARCHED = 4  # units of a table up to which a decomposition is searched for
+SHIPPED = "schemes.npz"
+_LARGEST_SEARCHED = 4  # units; no decomposition of a larger table is searched for
 _STARTS = 8
 _SWEEPS = 600
 _VANISHED = 1e-9  # an entry of a factor below this is zero
@@ -62,23 +68,19 @@ class Scheme:
 
     def by_out(self) -> dict[int, list[PlaneProduct]]:
         """For every plane of the product, the (left, right, coefficient) that it sums."""
-        return _grouped((s, (p, q, c)) for p, q, s, c in self.terms)
+        groups = defaultdict(list)
+        for p, q, s, c in self.terms:
+            groups[s].append((p, q, c))
+        return groups
 
     def by_right(self) -> dict[int, list[PlaneProduct]]:
         """For every plane of the right factor, the (left, out, coefficient) that it sums in Φ_L(A)ᵀφ(C)."""
-        return _grouped((q, (p, s, c)) for p, q, s, c in self.terms)
+        exchanged = tuple((p, s, q, c) for p, q, s, c in self.terms)
+        return Scheme(self.left, self.out, self.right, exchanged).by_out()
 
     def times(self, factor: float) -> Scheme:
         """The scheme of the table times a factor."""
-        terms = tuple((p, q, s, factor * c) for p, q, s, c in self.terms)
-        return Scheme(self.left, self.right, self.out, terms)
-
-
-def _grouped(items: Iterable[tuple[int, PlaneProduct]]) -> dict[int, list[PlaneProduct]]:
-    groups: dict[int, list[PlaneProduct]] = {}
-    for key, item in items:
-        groups.setdefault(key, []).append(item)
-    return groups
+        return replace(self, terms=tuple((p, q, s, factor * c) for p, q, s, c in self.terms))
 
 
 def is_large_product(*sides: int) -> bool:
@@ -86,24 +88,24 @@ def is_large_product(*sides: int) -> bool:
     return math.prod(sides) >= 50_000
 
 
+@lru_cache(maxsize=256)
 def scheme(algebra: Algebra, left: Support = None, out: Support = None, *, search: bool = True) -> Scheme:
     """The scheme with the fewest terms.
 
-    `left` names the components of the left factor that are not all zero, `out` the components of the product that are
-    needed. Without `search` only the table and the blocks compete.
+    `left` names the components of the left factor that are not always zero, `out` the components of the product that
+    are needed. Without `search` only the table and the blocks compete.
     """
-    return _scheme(algebra, left, out, search)
-
-
-@lru_cache(maxsize=256)
-def _scheme(algebra: Algebra, left: Support, out: Support, search: bool) -> Scheme:
     unit, factor = unit_algebra(algebra)
     if factor != 1:
-        return _scheme(unit, left, out, search).times(factor)
+        return scheme(unit, left, out, search=search).times(factor)
     table = _restricted(algebra, left, out)
-    simplest = _by_blocks(algebra, table)
-    if len(simplest.terms) >= np.count_nonzero(table) or not (_is_whole(algebra) or _gives(simplest, table)):
-        simplest = _by_entries(table)
+    simplest, is_whole = _by_blocks(algebra, table), np.array_equal(decompose(algebra)[0].bases, [np.eye(algebra.dim)])
+    # A block that is Φ_L itself needs no test.
+    if len(simplest.terms) >= np.count_nonzero(table) or not (is_whole or _gives(simplest, table)):
+        one = np.eye(algebra.dim)
+        simplest = Scheme(
+            one, one, one, tuple((i, j, k, float(table[i, j, k])) for i, j, k in np.argwhere(table).tolist())
+        )
     if search and table.any() and algebra.dim <= _LARGEST_SEARCHED:
         found = _diagonal_scheme(recall("scheme", table, partial(_smallest_decomposition, table, len(simplest.terms))))
         if found and len(found.terms) < len(simplest.terms):
@@ -133,11 +135,8 @@ def reverse_scheme(algebra: Algebra, support: tuple[int, ...]) -> Scheme | None:
 
 def _restricted(algebra: Algebra, left: Support, out: Support) -> Array:
     """The table with zeros for the components of the left factor and of the product that are not in the supports."""
-    table = np.zeros_like(algebra.table)
-    everything = range(algebra.dim)
-    kept = np.ix_(everything if left is None else left, everything, everything if out is None else out)
-    table[kept] = algebra.table[kept]
-    return table
+    of_left, of_out = (np.isin(np.arange(algebra.dim), range(algebra.dim) if s is None else s) for s in (left, out))
+    return np.where(of_left[:, None, None] & of_out, algebra.table, 0.0)
 
 
 def _gives(found: Scheme, table: Array) -> bool:
@@ -156,19 +155,30 @@ def _gives(found: Scheme, table: Array) -> bool:
     return bool(np.all(np.abs(given - table) <= ROUNDING * sizes))
 
 
-# ---------------------------------------------------------------------- the table and the blocks
+def recall(purpose: str, sought: Array, search: Callable[[], Array | None]) -> Array | None:
+    """What was found for `sought`: from the shipped results if they have it, else by a search now.
+
+    `purpose` names the search, as two searches may be given equal arrays.
+    """
+    found = shipped().get((purpose, sought.tobytes()))
+    if found is None:
+        return search()
+    return found if found.size else None
 
 
-def _by_entries(table: Array) -> Scheme:
-    identity = np.eye(len(table))
-    terms = tuple((int(i), int(j), int(k), float(table[i, j, k])) for i, j, k in np.argwhere(table))
-    return Scheme(identity, identity, identity, terms)
+@cache
+def shipped() -> dict[tuple[str, bytes], Array]:
+    """The shipped results, by the purpose of the search and the bytes of what was sought.
+
+    The file has two arrays for every search: what was sought, such as a table, and what was found. If the search
+    failed, the second array has no columns.
+    """
+    with files(__package__).joinpath(SHIPPED).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        sought = [name for name in arrays if name.endswith("sought")]
+        return {(name.split()[0], arrays[name].tobytes()): arrays[name.replace("sought", "found")] for name in sought}
 
 
-def _is_whole(algebra: Algebra) -> bool:
-    """Whether the one block of the algebra is Φ_L itself, whose scheme needs no test."""
-    first, *others = decompose(algebra)
-    return not others and np.array_equal(first.bases, np.eye(algebra.dim)[None])
+# ---------------------------------------------------------------------- the blocks
 
 
 def _by_blocks(algebra: Algebra, table: Array) -> Scheme:

@@ -18,7 +18,7 @@ FLOATS = ("float32", "float64", "complex64", "complex128")
 
 
 def is_elsewhere(array: Any) -> bool:
-    """Whether it is an array of another library than NumPy: one that follows the standard, or a torch tensor."""
+    """Whether this is an array of another library than NumPy: one that follows the standard, or a torch tensor."""
     if isinstance(array, (np.ndarray, np.generic)):
         return False
     torch = sys.modules.get("torch")
@@ -26,7 +26,7 @@ def is_elsewhere(array: Any) -> bool:
 
 
 def namespace(**arrays: Any) -> Any:
-    """NumPy, or the namespace of the other library whose arrays all of these are, on one device; None is left out."""
+    """NumPy, or the namespace of another library. All arrays must then be of it and on one device; None is left out."""
     given = {name: array for name, array in arrays.items() if array is not None}
     elsewhere = [array for array in given.values() if is_elsewhere(array)]
     if not elsewhere:
@@ -83,7 +83,7 @@ def kept_beside(array: NDArray[Any], reference: Any, *, exact: bool = False) -> 
 
 
 def moved(array: Any, reference: Any) -> Any:
-    """An array of any library, or what NumPy makes one of, where `reference` lives; itself if it is there."""
+    """An array of any library, or what NumPy can make one of, where `reference` lives; itself if it lives there."""
     if are_together(array, reference):
         return as_array(array)
     return beside(to_numpy(array), reference) if is_elsewhere(reference) else to_numpy(array)
@@ -141,6 +141,14 @@ def taken(array: Any, at: NDArray[np.intp]) -> Any:
     return array[at] if xp is np else xp.take(array, beside(at, array), axis=0)
 
 
+def chosen_columns(array: Any, at: NDArray[np.intp]) -> Any:
+    """The columns with these numbers: a view where they are the first ones, in order."""
+    if np.array_equal(at, np.arange(len(at))):
+        return array[:, : len(at)]
+    xp = namespace(array=array)
+    return array[:, at] if xp is np else xp.take(array, beside(at, array), axis=1)
+
+
 def zeros(shape: tuple[int, ...], reference: Any) -> Any:
     """Zeros where `reference` lives, with its precision."""
     return namespace(reference=reference).zeros(shape, dtype=reference.dtype, **_where(reference))
@@ -167,11 +175,15 @@ def cumulative_sums(array: Any) -> Any:
     return np.cumsum(array, axis=1) if xp is np else xp.cumulative_sum(array, axis=1)
 
 
-# ---------------------------------------------------------------------- refusals
+# ---------------------------------------------------------------------- checks
+
+
+def is_identity(matrix: NDArray[Any]) -> bool:
+    return matrix.shape[0] == matrix.shape[1] and np.array_equal(matrix, np.eye(len(matrix)))
 
 
 def check_unmasked(array: Any, name: str) -> None:
-    """Refuse masked values, which NumPy would take as numbers without a word."""
+    """Refuse masked values: NumPy would silently take them as numbers."""
     if np.ma.is_masked(array):
         masked = int(np.ma.getmaskarray(array).sum())
         raise ValueError(f"`{name}` must have no masked values, got {masked}. Remove or impute such rows.")

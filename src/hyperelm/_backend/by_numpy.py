@@ -1,4 +1,4 @@
-"""The kernels in NumPy: pieces of the size of a cache, spread over the threads of the current team."""
+"""The kernels for NumPy: work is cut into pieces that fit into a cache, and the current team of threads takes them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from hyperelm._backend.arrays import check_unmasked, refused_complex, to_numpy
-from hyperelm._backend.interface import Activation, Backend, Basis, BasisOf, Beside, Examined, Pair, Sums, Terms
+from hyperelm._backend.arrays import check_unmasked, is_identity, refused_complex, to_numpy
+from hyperelm._backend.by_array_api import Activation, Backend, Basis, BasisOf, Beside, Pair, Sums, Terms
 from hyperelm._backend.workspace import Team, at_work, current_team, cuts, pieces, scratch
 
 Array = NDArray[Any]
 S = TypeVar("S")
 Factors = tuple[Array, Array, float]  # matrices a and b and the factor c of their product c ab
 
-_DENSE = 4  # units in an entry of a left matrix, on average, from which on a table is dense
-_NARROWEST = 512  # columns below which a piece of a product costs more than another thread brings
-_NUMBERS = 2**17  # numbers whose squares are summed at a time
+_DENSE = 4  # a table with more units than this in an average entry of a left matrix is dense
+_NARROWEST = 512  # columns; cutting a product into narrower pieces costs more than another thread saves
+_NUMBERS = 2**17  # how many squares are summed at a time
 _PANEL = 64  # columns that LAPACK factors at a time
-_ROWS = 64  # most rows in one piece, so that it fits the cache
-_UNPACKED = 10**6  # most multiplications in one piece; OpenBLAS copies the factors of larger products
+_ROWS = 64  # the most rows in one piece, so that it fits the cache
+_UNPACKED = 10**6  # the most multiplications in one piece; OpenBLAS copies the factors of larger products
 
 
 class NumpyBackend(Backend):
@@ -56,9 +56,6 @@ class NumpyBackend(Backend):
     def in_double(self, array: Array) -> Array:
         return np.asarray(array, dtype=np.float64)
 
-    def contiguous(self, array: Array) -> Array:
-        return np.ascontiguousarray(array)
-
     def scattered(self, columns: Array, places: NDArray[np.intp], width: int) -> Array:
         flat = np.zeros((len(columns), width), dtype=columns.dtype)
         flat[:, places] = columns
@@ -77,16 +74,10 @@ class NumpyBackend(Backend):
         return math.ulp(0.0) if square == 0 and array.any() else square
 
     def lengths(self, array: Array, axis: int | tuple[int, ...] = -1) -> Array:
-        info = np.finfo(array.dtype)
-        with np.errstate(over="ignore", under="ignore"):
-            found = np.sqrt(np.add.reduce(np.square(array), axis=axis, dtype=np.float64)).astype(array.dtype)
-        if np.all((found > math.sqrt(info.tiny) / float(info.eps)) & (found < math.inf)):
-            return np.asarray(found)[()]
-        sizes = np.abs(array).max(axis=axis, keepdims=True, initial=0)
-        units = np.where((sizes > 0) & np.isfinite(sizes), sizes, 1)  # in which squares are numbers
-        squares = np.add.reduce(np.square(array / units), axis=axis, dtype=np.float64)
-        lengths: Array = (np.squeeze(units, axis=axis) * np.sqrt(squares)).astype(array.dtype)[()]
-        return lengths
+        return super().lengths(array, axis)[()]  # one length is a number, not an array without axes
+
+    def _norms(self, array: Array, axis: int | tuple[int, ...]) -> Array:
+        return np.sqrt(np.add.reduce(np.square(array), axis=axis, dtype=np.float64))
 
     def support(self, numbers: Array) -> tuple[int, ...]:
         team = current_team()
@@ -98,27 +89,26 @@ class NumpyBackend(Backend):
 
     # ------------------------------------------------------------------ planes
 
-    def planes(self, numbers: Array, basis: Basis) -> Array:
-        return _planes(numbers, basis)
-
-    def chunk_planes(self, numbers: Array, basis: Basis, memory: str) -> Array:
+    def planes(self, numbers: Array, basis: Basis, memory: str | None = None) -> Array:
+        if memory is None:
+            return _planes(numbers, basis)
         return _formed(numbers, basis, memory, current_team(), len)[0]
 
-    def examined(self, numbers: Array, basis_of: BasisOf, memory: str) -> Examined:
-        """The first row tells what the support may be; where a later row has more of it, planes are formed anew."""
+    def examined(self, numbers: Array, basis_of: BasisOf, memory: str) -> tuple[tuple[int, ...], Array, float]:
+        """The support of the first row is a guess. If a later row has more components, planes are formed again."""
         support = self.support(numbers[:1])
-        while True:
-            zero = [k for k in range(numbers.shape[-1]) if k not in support]
-            image, seen = _formed(numbers, basis_of(support), memory, current_team(), partial(_look, zero=zero))
-            more = {k for shown, _ in seen for k in shown}
-            if not more:
-                return Examined(support, image, sum(square for _, square in seen))
-            support = tuple(sorted({*support, *more}))
 
-    def from_planes(self, image: Array, basis: Basis) -> Array:
-        p, *shape = image.shape
-        numbers = image.reshape(p, -1).T @ basis.T.astype(image.dtype)
-        return numbers.reshape(*shape, len(basis))
+        def look(part: Array) -> tuple[list[int], float]:
+            """The components outside of the support that are not zero, and Σx²."""
+            outside = (k for k in range(part.shape[-1]) if k not in support)
+            return [k for k in outside if part[..., k].any()], sum_of_squares(part)
+
+        while True:
+            image, seen = _formed(numbers, basis_of(support), memory, current_team(), look)
+            missing = {k for found, _ in seen for k in found}
+            if not missing:
+                return support, image, sum(square for _, square in seen)
+            support = tuple(sorted({*support, *missing}))
 
     def assembled(self, image: Array, shape: tuple[int, int, int]) -> Array:
         if len(image) == 1:
@@ -130,35 +120,22 @@ class NumpyBackend(Backend):
             target[...] = np.moveaxis(part, (0, 1), (-4, -2))
         return matrix.reshape(*batch, n * M, k * L)
 
-    def disassemble(self, matrix: Array, image: Array, at: slice, shape: tuple[int, int, int]) -> None:
-        (n, k, parts), (*batch, M, L) = shape, image.shape[1:]
-        source, targets = matrix.reshape(*batch, n, M, k, L), image[at].reshape(n, k, parts, *batch, M, L)
-        for target, part in zip(np.moveaxis(targets, 2, 0), real_parts(source)):
-            target[...] = np.moveaxis(part, (-4, -2), (0, 1))
-
     def spread(self, numbers: Array, table: NDArray[np.float64], *, rows_last: bool) -> Array:
-        """Entry by entry of the small matrices: each unit in one of them is one strided pass, and most tables have few.
-
-        A dense table is one product.
-        """
+        """One strided pass for each unit in each entry of the small matrices. Only a dense table has many of them."""
         *batch, M, L, d = numbers.shape
         if np.count_nonzero(table) > _DENSE * d**2:
-            matrices = np.tensordot(numbers, (table if rows_last else table.swapaxes(1, 2)).astype(numbers.dtype), 1)
-            return np.moveaxis(matrices, -2, -3).reshape(*batch, M * d, L * d)
-        out = np.empty((*batch, M, d, L, d), dtype=numbers.dtype)
-        units: dict[tuple[int, int], list[int]] = {(j, k): [] for j in range(d) for k in range(d)}
-        for i, j, k in np.argwhere(table).tolist():
-            units[j, k].append(i)
-        for (j, k), summed in units.items():
-            r, c = (j, k) if rows_last else (k, j)
-            entry = out[..., :, r, :, c]
-            if not summed:
+            return super().spread(numbers, table, rows_last=rows_last)
+        coefficients, out = table.astype(numbers.dtype), np.empty((*batch, M, d, L, d), dtype=numbers.dtype)
+        for j, k in np.ndindex(d, d):
+            entry = out[..., :, j, :, k] if rows_last else out[..., :, k, :, j]
+            units = np.flatnonzero(table[:, j, k])
+            if len(units) == 0:
                 entry[...] = 0
-            for n, i in enumerate(summed):
+            for n, i in enumerate(units):
                 if n == 0:
-                    np.multiply(numbers[..., i], numbers.dtype.type(table[i, j, k]), out=entry)
+                    np.multiply(numbers[..., i], coefficients[i, j, k], out=entry)
                 else:
-                    entry += numbers.dtype.type(table[i, j, k]) * numbers[..., i]
+                    entry += coefficients[i, j, k] * numbers[..., i]
         return out.reshape(*batch, M * d, L * d)
 
     # ------------------------------------------------------------------ layers
@@ -175,22 +152,35 @@ class NumpyBackend(Backend):
             h += bias.ravel()
         L = h.shape[1] // d
         H = current_team().array("H", (d, m, _width(L, beside)), numbers.dtype)
-        H[:, :, :L] = np.moveaxis(activation(h).reshape(m, L, d), -1, 0)
+        H[:, :, :L] = np.moveaxis(activation(h.reshape(m, L, d), -1), -1, 0)
         return _put_beside(H, L, beside)
 
     def hidden_by_terms(
         self, image: Array, weights: Array, terms: Terms, bias: Array | None, activation: Activation, beside: Beside
     ) -> Array:
-        """Products of planes, then components, bias and activation of some neurons at a time.
+        """First the products of planes; then the components, bias and activation of some neurons at a time.
 
         The layer is (d, width, m) in memory: the numbers of one neuron lie together. BLAS then takes the left factor of
         HᵀT and HᵀH without rearranging it, which makes these products 4 and 8 % faster.
         """
-        team, (_, L, _), m, d = current_team(), weights.shape, image.shape[1], len(terms.out)
-        H = team.array("H", (d, _width(L, beside), m), image.dtype)
-        h, is_direct = H[:, :L], is_identity(terms.out)
+        team, (_, L, _), m, out = current_team(), weights.shape, image.shape[1], terms.out.astype(image.dtype)
+        H = team.array("H", (len(out), _width(L, beside), m), image.dtype)
+        h, is_direct = H[:, :L], is_identity(out)
         # Planes of the product that are its components need no memory of their own.
         y = h if is_direct else team.array("narrow", (len(terms.sums), L, m), image.dtype)
+
+        def finish(neurons: slice) -> None:
+            planes, target = y[:, neurons], h[:, neurons]
+            x = target
+            if not is_direct:
+                x = team.array("finish", target.shape, target.dtype, of_thread=True)
+                np.matmul(out, planes.reshape(len(planes), -1), out=x.reshape(len(x), -1))
+            if bias is not None:
+                x += bias[neurons].T[:, :, None]
+            activated = activation(x, 0)
+            if activated is not target:
+                target[...] = activated
+
         tasks = []
         longest_first = sorted(enumerate(terms.sums), key=lambda numbered: len(numbered[1]), reverse=True)
         for (s, products), cut in zip(longest_first, cuts(len(terms.sums), team.threads)):
@@ -198,8 +188,7 @@ class NumpyBackend(Backend):
                 factors = [(weights[q, neurons], image[p].T, c) for p, q, c in products]
                 tasks.append(partial(_sum_products, factors, y[s, neurons], team, fresh=True))
         team.run(tasks)
-        finish = partial(_finish, terms.out.astype(image.dtype), y, h, bias, activation, team)
-        team.run([partial(finish, at) for at in chunks(L, _cached_rows(m, terms.out))])
+        team.map(finish, chunks(L, _cached_rows(m, out)))
         return _put_beside(H.swapaxes(1, 2), L, beside)
 
     def weight_planes(self, weights: NDArray[Any], basis: Basis, key: Any, reference: Array) -> Array:
@@ -291,10 +280,6 @@ def norm_square(array: Array) -> float:
 # ---------------------------------------------------------------------- planes
 
 
-def is_identity(basis: Array) -> bool:
-    return basis.shape[0] == basis.shape[1] and np.array_equal(basis, np.eye(len(basis)))
-
-
 def _planes(x: Array, basis: Basis, out: Array | None = None) -> Array:
     """The planes of numbers, (..., d) -> (p, ...), in one product.
 
@@ -332,11 +317,6 @@ def _formed(x: Array, basis: Basis, memory: str, team: Team, look: Callable[[Arr
     return image, team.map(form, chunks(len(x), size))
 
 
-def _look(part: Array, zero: list[int]) -> tuple[list[int], float]:
-    """Which of these components are not zero after all, and Σx²."""
-    return [k for k in zero if part[..., k].any()], sum_of_squares(part)
-
-
 def _cached_rows(columns: int, basis: Array) -> int:
     """How many rows of so many columns to take at a time through a linear map of their components."""
     return max(1, min(_ROWS, _UNPACKED // max(1, columns * basis.size)))
@@ -356,22 +336,6 @@ def _put_beside(H: Array, L: int, beside: Beside) -> Array:
     if beside.constant is not None:
         H[:, :, -1] = beside.constant[:, None]
     return np.moveaxis(H, 0, -1)
-
-
-def _finish(
-    out: Array, y: Array, H: Array, bias: Array | None, activation: Activation, team: Team, neurons: slice
-) -> None:
-    """From planes to components, bias and activation of some neurons."""
-    y, H = y[:, neurons], H[:, neurons]
-    h = H
-    if not is_identity(out):
-        h = team.array("finish", H.shape, H.dtype, of_thread=True)
-        np.matmul(out, y.reshape(len(y), -1), out=h.reshape(len(h), -1))
-    if bias is not None:
-        h += bias[neurons].T[:, :, None]
-    activated = activation(h)
-    if activated is not H:
-        H[...] = activated
 
 
 def _sum_products(factors: Sequence[Factors], total: Array, team: Team, *, fresh: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""How large and how small numbers may be, and the one way in which all others are refused.
+"""How large and how small numbers may be, and the error for all others.
 
 Training forms sums of squares and compares them. A sum keeps its digits between
 

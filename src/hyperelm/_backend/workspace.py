@@ -1,16 +1,17 @@
 """Threads and scratch memory for work on NumPy arrays.
 
-Matrix products run on all cores by themselves, but the work between two of them does not: combinations of components,
-activations, sums. So this work is cut into pieces, and a team of threads takes them, each with one BLAS thread. A piece
-writes where no other piece does, so the result does not depend on which thread takes it. Products of narrow matrices
-are slow, so products stay whole where there are enough of them for all threads. The others are cut, and the number of
-threads decides how: so the last bits of a result may depend on that number.
+BLAS runs a matrix product on all cores. The work between two products, such as activations and sums, would run on one.
+So a team of threads shares all work, and each of them calls BLAS with one thread. The work is cut into pieces. No two
+pieces write to the same place, so the result does not depend on which thread takes which piece.
 
-`at_work` makes a team the current one. Kernels ask for it with `current_team`, so no function has to hand it on.
+Products of narrow matrices are slow. So products stay whole where there are enough of them for all threads. The others
+are cut into as many pieces as there are threads, so the last bits of a result may depend on the number of threads.
 
-Fresh memory of the size of a chunk of rows costs more than the arithmetic that fills it. So a team lends buffers by
-name, and lends the same buffer again at the next chunk. Freed heap memory fragments, so large temporaries get pages of
-their own (`scratch`).
+`at_work` makes a team the current one. Kernels ask for it with `current_team`, so no function has to pass it on.
+
+Fresh memory for a chunk of rows costs more than the arithmetic that fills it. So a team lends buffers by name, and
+lends the same buffer again at the next chunk. Freed heap memory fragments, so large temporaries get their own pages
+(`scratch`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -37,8 +38,8 @@ Task = Callable[[], object]
 S = TypeVar("S")
 T = TypeVar("T")
 
-_LARGE = 2**20  # bytes from which on an array gets pages of its own
-_WORTHWHILE = 3e8  # multiply-adds below which threads cost more than they bring
+_LARGE = 2**20  # bytes; arrays of at least this size get their own pages
+_WORTHWHILE = 3e8  # multiply-adds; threads cost more than they save for less work
 
 
 # ---------------------------------------------------------------------- memory
@@ -67,7 +68,7 @@ def scratch_copy(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class Team:
-    """Run independent tasks on so many `threads`, the caller's among them, and lend arrays by name."""
+    """So many `threads`, the caller's among them, that do independent tasks, and arrays that are lent by name."""
 
     def __init__(self, pool: ThreadPoolExecutor | None = None, threads: int = 1) -> None:
         self._pool, self.threads = pool, threads
@@ -75,34 +76,29 @@ class Team:
         self._made: dict[Hashable, Any] = {}
 
     def run(self, tasks: Iterable[Task]) -> None:
-        """Do all tasks, in any order: a thread that is free takes the next."""
-        waiting: SimpleQueue[Task] = SimpleQueue()  # which hands out each task once, also without a global lock
-        for task in tasks:
-            waiting.put(task)
+        """Do all tasks, in any order."""
+        self.map(lambda task: task(), tasks)
+
+    def map(self, function: Callable[[S], T], arguments: Iterable[S]) -> list[T]:
+        """`function` of every argument, in their order. A thread that is free takes the next argument."""
+        waiting: SimpleQueue[tuple[int, S]] = SimpleQueue()  # gives each argument to one thread, with or without a GIL
+        for numbered in enumerate(arguments):
+            waiting.put(numbered)
+        results: dict[int, T] = {}
 
         def work() -> None:
             while True:
                 try:
-                    task = waiting.get_nowait()
+                    n, argument = waiting.get_nowait()
                 except Empty:
                     return
-                task()
+                results[n] = function(argument)
 
         futures = [self._pool.submit(work) for _ in range(self.threads - 1)] if self._pool else []
         work()
         for future in futures:
             future.result()
-
-    def map(self, function: Callable[[S], T], arguments: Iterable[S]) -> list[T]:
-        """`function` of every argument, in their order."""
-        arguments = list(arguments)
-        results: dict[int, T] = {}
-
-        def task(n: int) -> None:
-            results[n] = function(arguments[n])
-
-        self.run([partial(task, n) for n in range(len(arguments))])
-        return [results[n] for n in range(len(arguments))]
+        return [results[n] for n in range(len(results))]
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike, *, of_thread: bool = False) -> NDArray[Any]:
         """An uninitialised array: the same memory at every call with this name, or each thread's own."""
@@ -117,8 +113,7 @@ class Team:
         """The result of `make`, which is called for the first use of this key and kept as long as the team."""
         if key not in self._made:
             self._made[key] = make()
-        made: T = self._made[key]
-        return made
+        return self._made[key]
 
 
 _team: ContextVar[Team | None] = ContextVar("team", default=None)
@@ -160,7 +155,7 @@ def pieces(length: int, count: int) -> list[slice]:
 
 
 def cuts(tasks: int, threads: int) -> list[int]:
-    """Into how many pieces to cut each of so many equal tasks: only those left over when all threads had as many."""
+    """Into how many pieces to cut each of so many equal tasks. Only the last ones, too few for all threads, are cut."""
     left = tasks % threads
     return [1] * (tasks - left) + [threads // math.gcd(left, threads)] * left
 
@@ -181,7 +176,7 @@ def one_blas() -> Iterator[None]:
 
 @contextmanager
 def _on_one_thread(libraries: Sequence[Any]) -> Iterator[None]:
-    """Limit libraries to one thread. Several threads may do that at a time: the last to leave restores the limit."""
+    """Limit libraries to one thread. If several threads do so at a time, the last to leave restores the old number."""
     for library in libraries:
         with _lock:
             holders, before = _limited.get(library.filepath, (0, library.num_threads))
@@ -200,7 +195,7 @@ def _on_one_thread(libraries: Sequence[Any]) -> Iterator[None]:
 
 
 _lock = threading.Lock()
-if hasattr(os, "register_at_fork"):  # a lock that another thread holds would never be released in the child
+if hasattr(os, "register_at_fork"):  # If another thread held the lock, nobody would release it in the child.
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _limited: dict[str, tuple[int, int]] = {}  # by library: how many limit it, and its number of threads before
 
@@ -208,8 +203,7 @@ _limited: dict[str, tuple[int, int]] = {}  # by library: how many limit it, and 
 @lru_cache(maxsize=1)
 def _blas() -> list[Any]:
     """The BLAS libraries of the process, as threadpoolctl controls them."""
-    found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
-    return found
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def _blas_threads() -> int:

@@ -1,14 +1,12 @@
-"""A header in JSON and named arrays in one file: a safetensors file whose metadata has one entry, "hyperelm", of
+"""A header in JSON and named arrays in one safetensors file.
 
-    the format version,
-    the SHA-256 of version, header and all arrays,
-    the header,
+The metadata of the file have one entry, "hyperelm", with three parts, each on a line of its own: the format version,
+the SHA-256 of version, header and all arrays, and the header. It is one entry because safetensors does not keep the
+order of several.
 
-each on a line of its own (one entry, as safetensors writes several in any order).
-
-Reading executes nothing and takes memory in proportion to the file, whatever it claims: the header is short, and
-what may be long is an array, whose size safetensors checks. Texts, complex numbers and dates are stored as the numbers
-that they consist of; the header names their types.
+Reading a file executes nothing. It takes memory in proportion to the size of the file, whatever the file claims: the
+header must be short, and safetensors checks the sizes of the arrays. Texts, complex numbers and dates are stored as the
+numbers that they consist of; the header names their types.
 """
 
 from __future__ import annotations
@@ -18,14 +16,14 @@ import json
 import os
 import re
 import stat
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
-FORMAT = 1
+FORMAT = 2  # since 2 a model says how its output layer multiplies
 KEY = "hyperelm"
 LONGEST_NUMBER = 300  # digits
 
@@ -54,7 +52,7 @@ def signed(version: str, header: str, tensors: Arrays) -> dict[str, str]:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
-    """The header and the arrays of a file, known to be as they were written; a ValueError gives the reason if not."""
+    """The header and the arrays of a file. A ValueError gives the reason if they are not as they were written."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ValueError("it is not a file")
     metadata, tensors = _tensors(path)
@@ -112,7 +110,7 @@ def _parsed(text: str) -> Header:
     if len(text) > _LARGEST_HEADER:
         raise ValueError("its header is too long")
     try:
-        header = json.loads(text, parse_constant=_refused, parse_int=_whole)
+        header = json.loads(text, parse_constant=_whole, parse_int=_whole)
     except (ValueError, RecursionError):
         raise ValueError("its header is not JSON") from None
     if not isinstance(header, dict):
@@ -120,13 +118,11 @@ def _parsed(text: str) -> Header:
     return header
 
 
-def _refused(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
 def _whole(digits: str) -> int:
-    """A whole number that is a float, too."""
-    return int(digits) if len(digits) <= LONGEST_NUMBER else _refused(digits)
+    """A whole number that a float can hold, too. This also refuses NaN and infinity, which are not JSON."""
+    if len(digits) > LONGEST_NUMBER:
+        raise ValueError("a number has too many digits")
+    return int(digits)
 
 
 def _stored(array: NDArray[Any], name: str) -> tuple[NDArray[Any], str]:
@@ -138,9 +134,8 @@ def _stored(array: NDArray[Any], name: str) -> tuple[NDArray[Any], str]:
         if not all(isinstance(item, str) for item in array) or text.tolist() != array.tolist():
             raise ValueError(f"`{name}` must be numbers or texts without a null character at the end, to be saved.")
         array, type_name = text, "object"
-    if array.dtype.kind == "U":
-        return np.asarray(array, order="C").reshape(*array.shape, 1).view(np.uint32), type_name
-    if (part := _PARTS.get(type_name.partition("[")[0])) is not None:
+    part = np.uint32 if array.dtype.kind == "U" else _PARTS.get(type_name.partition("[")[0])
+    if part is not None:
         return np.asarray(array, order="C").reshape(*array.shape, 1).view(part), type_name
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise ValueError(f"`{name}` must be numbers or texts, to be saved, got an array of type {array.dtype}.")

@@ -1,8 +1,8 @@
 """Files that are written whole or not at all, and texts from files that are shown.
 
-The content goes to a temporary file in the same folder, to the disk, and only then takes the name: whatever happens
-on the way, under that name is the old file or the new one. A symbolic link of that name is replaced, too, so that
-nothing is written where it points to.
+The content goes to a temporary file in the same folder. When it has reached the disk, the temporary file takes the
+name. So under this name there is the old file or the new one, whatever happens on the way. A symbolic link of this name
+is replaced, too: nothing is written to the file that it points to.
 """
 
 from __future__ import annotations
@@ -29,31 +29,20 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         if there:
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
-    except OSError as error:
-        _remove(temporary)
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-    except BaseException:
-        _remove(temporary)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
-    _to_disk(folder)
+    if hasattr(os, "O_DIRECTORY"):  # The new name must survive a power cut, too. Windows has another way for that.
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Text from a file without what steers a terminal: control characters, but for those in `keep`, are replaced."""
+    """Text from a file that a terminal can show: control characters are replaced, except those in `keep`."""
     return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def _remove(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)
-
-
-def _to_disk(folder: str) -> None:
-    """The new name, too, survives a power cut; where folders cannot be opened (Windows), the system sees to it."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -22,6 +22,7 @@ from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import Block, decompose
 from hyperelm._backend import backend_of
 from hyperelm._backend.arrays import namespace
+from hyperelm._lazy import lazy
 from hyperelm._validation import FloatArray
 
 Basis = NDArray[np.float64]
@@ -45,18 +46,19 @@ class BlockBasis:
 @lru_cache(maxsize=256)
 def block_basis(algebra: Algebra) -> BlockBasis:
     blocks = decompose(algebra)
-    entries, coordinates = [block.entries for block in blocks], [block.coordinates for block in blocks]
-    maps = np.concatenate(entries, axis=1), np.concatenate(coordinates, axis=1)
-    return BlockBasis(blocks, *maps, entry_slices=_slices(entries), coordinate_slices=_slices(coordinates))
+    entries, entry_slices = _side_by_side([block.entries for block in blocks])
+    coordinates, coordinate_slices = _side_by_side([block.coordinates for block in blocks])
+    return BlockBasis(blocks, entries, coordinates, entry_slices, coordinate_slices)
 
 
-def _slices(arrays: list[Basis]) -> tuple[slice, ...]:
-    ends = np.cumsum([array.shape[1] for array in arrays]).tolist()
-    return tuple(slice(start, end) for start, end in zip([0, *ends], ends))
+def _side_by_side(maps: list[Basis]) -> tuple[Basis, tuple[slice, ...]]:
+    """The columns of all maps in one matrix, and where those of each map are."""
+    ends = np.cumsum([columns.shape[1] for columns in maps]).tolist()
+    return np.concatenate(maps, axis=1), tuple(slice(start, end) for start, end in zip([0, *ends], ends))
 
 
 class Numbers:
-    """A chunk of numbers, (m, n, d), and what is known of it: each fact is found once.
+    """A chunk of numbers, (m, n, d), and what was computed from it. Nothing is computed twice.
 
     An auto-encoder multiplies its inputs twice, first by the hidden weights and then, as targets, by the hidden layer.
     Both take planes of the same numbers, so they share them through this object.
@@ -70,74 +72,56 @@ class Numbers:
 
     def __init__(self, array: FloatArray, memory: str = "wide") -> None:
         self.array, self._memory = array, memory
-        self._support: tuple[int, ...] | None = None
-        self._square: float | None = None
-        self._formed: list[tuple[Basis, FloatArray]] = []
+        self._formed: tuple[Basis, FloatArray] | None = None  # the last basis: all planes are formed in the same memory
 
-    @property
+    @lazy
     def square(self) -> float:
         """Σx²."""
-        if self._square is None:
-            self._square = backend_of(self.array).square(self.array)
-        return self._square
+        return backend_of(self.array).square(self.array)
 
-    @property
+    @lazy
     def support(self) -> tuple[int, ...]:
-        """The components that are not zero throughout."""
-        if self._support is None:
-            self._support = backend_of(self.array).support(self.array)
-        return self._support
+        """The components that are not zero in all numbers."""
+        return backend_of(self.array).support(self.array)
 
     def has_planes(self, basis: Basis | None = None) -> bool:
-        """Whether the planes of this basis are formed already, or any."""
-        return any(basis is None or np.array_equal(known, basis) for known, _ in self._formed)
+        """Whether the planes of this basis are formed already, or those of any basis."""
+        return self._formed is not None and (basis is None or np.array_equal(self._formed[0], basis))
 
     def planes(self, basis: Basis) -> FloatArray:
         """The planes of this basis, (p, m, n)."""
-        for known, image in self._formed:
-            if np.array_equal(known, basis):
-                return image
-        return self._keep(basis, backend_of(self.array).chunk_planes(self.array, basis, self._memory))
+        if self._formed is None or not np.array_equal(self._formed[0], basis):
+            self._formed = basis, backend_of(self.array).planes(self.array, basis, self._memory)
+        return self._formed[1]
 
     def planes_by_support(self, basis_of: Callable[[tuple[int, ...]], Basis]) -> FloatArray:
-        """The planes of the basis for the support, which is found in the same pass, and so is Σx²."""
-        if self._support is None:
-            self._support, image, square = backend_of(self.array).examined(self.array, basis_of, self._memory)
-            self._square = self._square if square is None else square
-            return self._keep(basis_of(self._support), image)
-        return self.planes(basis_of(self._support))
-
-    def _keep(self, basis: Basis, image: FloatArray) -> FloatArray:
-        self._formed = [(basis, image)]  # all planes of these numbers are formed in the same memory
-        return image
+        """The planes of the basis for the support. If possible, one pass finds the support, the planes and Σx²."""
+        if "support" not in self.__dict__:
+            support, image, square = backend_of(self.array).examined(self.array, basis_of, self._memory)
+            self._formed = basis_of(support), image
+            # The values of the lazy attributes:
+            self.__dict__.update({"support": support} | ({} if square is None else {"square": square}))
+        return self.planes(basis_of(self.support))
 
 
 def block_matrix(entries: FloatArray, block: Block) -> NDArray[Any]:
     """B(A) from its planes of entries, (n n [2], ..., M, L) -> (..., n M, n L), the block's own rows outermost."""
-    return backend_of(entries).assembled(entries, _of_entries(block))
+    return backend_of(entries).assembled(entries, (block.size, block.size, block.parts))
 
 
 def coordinate_matrix(coordinates: FloatArray, block: Block) -> NDArray[Any]:
     """EᵀB of all copies from its planes, (n copies [2], ..., L, N) -> (..., n L, copies N)."""
-    return backend_of(coordinates).assembled(coordinates, _of_coordinates(block))
+    return backend_of(coordinates).assembled(coordinates, (block.size, block.copies, block.parts))
 
 
 def put_entries(matrix: NDArray[Any], image: FloatArray, at: slice, block: Block) -> None:
     """Write a matrix (..., n M, n L) to its planes image[at]: the inverse of `block_matrix`."""
-    backend_of(matrix).disassemble(matrix, image, at, _of_entries(block))
+    backend_of(matrix).disassemble(matrix, image, at, (block.size, block.size, block.parts))
 
 
 def put_coordinates(matrix: NDArray[Any], image: FloatArray, at: slice, block: Block) -> None:
     """Write a matrix (..., n L, copies N) to its planes image[at]: the inverse of `coordinate_matrix`."""
-    backend_of(matrix).disassemble(matrix, image, at, _of_coordinates(block))
-
-
-def _of_entries(block: Block) -> tuple[int, int, int]:
-    return block.size, block.size, block.parts
-
-
-def _of_coordinates(block: Block) -> tuple[int, int, int]:
-    return block.size, block.copies, block.parts
+    backend_of(matrix).disassemble(matrix, image, at, (block.size, block.copies, block.parts))
 
 
 def planes(numbers: FloatArray, basis: Basis) -> FloatArray:

@@ -43,13 +43,10 @@ def to_real(A: ArrayLike) -> FloatArray:
     array([[0., 2.],
            [1., 3.]])
     """
-    A = as_real(A, "A")
-    if A.ndim < 3:
-        raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {tuple(A.shape)}.")
+    A = _as_matrix(A)
     *batch, rows, columns, dim = A.shape
     xp = namespace(A=A)
-    real: FloatArray = xp.reshape(xp.moveaxis(A, -1, -2), (*batch, rows * dim, columns))
-    return real
+    return xp.reshape(xp.moveaxis(A, -1, -2), (*batch, rows * dim, columns))
 
 
 def from_real(R: ArrayLike, algebra: Algebra) -> FloatArray:
@@ -80,7 +77,7 @@ def from_real(R: ArrayLike, algebra: Algebra) -> FloatArray:
     *batch, rows, columns = R.shape
     xp = namespace(R=R)
     numbers = xp.moveaxis(xp.reshape(R, (*batch, rows // algebra.dim, algebra.dim, columns)), -1, -2)
-    return backend_of(numbers).contiguous(numbers)
+    return xp.reshape(xp.reshape(numbers, (-1,)), numbers.shape)  # in memory, too, in the order of the axes
 
 
 def left_matrix(A: ArrayLike, algebra: Algebra) -> FloatArray:
@@ -151,10 +148,15 @@ def norm(A: ArrayLike) -> Any:
     >>> float(linalg.norm([[[3.0, 0.0], [0.0, 4.0]]]))
     5.0
     """
+    A = _as_matrix(A)
+    return backend_of(A).lengths(A, axis=(-3, -2, -1))
+
+
+def _as_matrix(A: ArrayLike) -> FloatArray:
     A = as_real(A, "A")
     if A.ndim < 3:
         raise ValueError(f"`A` must have at least 3 axes, (rows, columns, d), got shape {tuple(A.shape)}.")
-    return backend_of(A).lengths(A, axis=(-3, -2, -1))
+    return A
 
 
 def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto") -> FloatArray:
@@ -200,22 +202,17 @@ def matmul(A: ArrayLike, B: ArrayLike, algebra: Algebra, *, method: str = "auto"
     A, B = as_precision(A, dtype), as_precision(B, dtype)
     if method == "auto":
         method = _cheapest(A.shape, B.shape, algebra)
-    return {"left": _left, "right": _right, "blocks": _blocks}[method](A, B, algebra)
-
-
-def _left(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
-    return from_real(backend_of(A).spread(A, algebra.table, rows_last=False) @ to_real(B), algebra)
-
-
-def _right(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
-    """By Φ_R(B)ᵀ neither A nor the product have to be rearranged."""
-    xp = namespace(A=A, B=B)
+    if method == "left":
+        return from_real(left_matrix(A, algebra) @ to_real(B), algebra)
+    if method == "blocks":
+        return _by_blocks(A, B, algebra)
+    # With Φ_R(B)ᵀ, neither the components of A nor those of the product have to be rearranged.
+    xp = namespace(A=A)
     product = xp.reshape(A, (*A.shape[:-2], A.shape[-2] * A.shape[-1])) @ right_operator(B, algebra)
-    numbers: FloatArray = xp.reshape(product, (*product.shape[:-1], B.shape[-2], algebra.dim))
-    return numbers
+    return xp.reshape(product, (*product.shape[:-1], B.shape[-2], algebra.dim))
 
 
-def _blocks(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
+def _by_blocks(A: FloatArray, B: FloatArray, algebra: Algebra) -> FloatArray:
     """The product of the matrices of every block."""
     basis, batch = block_basis(algebra), np.broadcast_shapes(A.shape[:-3], B.shape[:-3])
     entries, coordinates = planes(A, basis.entries), planes(B, basis.coordinates)
@@ -234,17 +231,14 @@ def _cheapest(a: tuple[int, ...], b: tuple[int, ...], algebra: Algebra) -> str:
     """The method with the least multiply-adds and passes through memory for matrices of these shapes."""
     dim, rows, inner, columns = algebra.dim, a[-3], a[-2], b[-2]
     batch_a, batch_b = np.prod(a[:-3], dtype=float), np.prod(b[:-3], dtype=float)
-    batch = max(batch_a, batch_b)
-    full = batch * dim * dim * rows * inner * columns
-    units = float(np.count_nonzero(algebra.table))
+    batch, blocks, units = max(batch_a, batch_b), decompose(algebra), np.count_nonzero(algebra.table)
+    products = sum(block.parts**2 * block.size**2 * block.copies for block in blocks)
+    entries = sum(block.parts * block.size**2 for block in blocks)
+    multiply_adds = batch * rows * inner * columns
+    rearranged = dim * (batch_b * inner + batch * rows) * columns  # components of B and of the product
     costs = {
-        "right": full + _PASS * batch_b * units * inner * columns,
-        "left": full + _PASS * (batch_a * units * rows * inner + dim * (batch_b * inner + batch * rows) * columns),
+        "right": multiply_adds * dim**2 + _PASS * batch_b * units * inner * columns,
+        "left": multiply_adds * dim**2 + _PASS * (batch_a * units * rows * inner + rearranged),
+        "blocks": multiply_adds * products + _PASS * (batch_a * entries * rows * inner + rearranged),
     }
-    products, entries = 0.0, 0.0
-    for block in decompose(algebra):
-        products += block.parts**2 * block.size**2 * block.copies
-        entries += block.parts * block.size**2
-    moved = batch_a * entries * rows * inner + dim * (batch_b * inner + batch * rows) * columns
-    costs["blocks"] = batch * products * rows * inner * columns + _PASS * moved
     return min(costs, key=lambda method: costs[method])

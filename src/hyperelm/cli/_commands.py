@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from io import StringIO
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -92,7 +92,7 @@ def run_experiment(
     """Run an experiment of the paper. The same command goes on where it was interrupted."""
     changes = [*(changes or []), *([f"data={data}"] if data is not None else [])]
     with _clear_errors(resumes=True):
-        path = _run(name, out, jobs=jobs, seed=seed, quick=quick, changes=changes, dask=dask)
+        path = _run(name, out, jobs, dask, seed=seed, quick=quick, changes=changes)
         typer.echo(f"Report: {path}")
 
 
@@ -114,7 +114,7 @@ def search_algebras(
     options = {"task": task, "family": family, "dim": dim, "data": data, "target": target}
     given = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items() if value is not None]
     with _clear_errors(resumes=True):
-        path = _run("search", out, jobs=jobs, seed=seed, quick=quick, changes=[*given, *(changes or [])])
+        path = _run("search", out, jobs, seed=seed, quick=quick, changes=[*given, *(changes or [])])
         typer.echo("\n".join([*experiments.outcome(path.parent), f"Report: {path}"]))
 
 
@@ -136,7 +136,7 @@ def export_runs(
             rows = store.rows(None if everything else experiments.MAIN)
         hidden = set() if everything else {"part", "variant"}
         fields = [key for key in dict.fromkeys([*Store.KEYS, *chain.from_iterable(rows)]) if key not in hidden]
-        _print_csv([fields, *([row.get(key) for key in fields] for row in rows)])
+        _write_csv([fields, *([row.get(key) for key in fields] for row in rows)])
 
 
 @app.command("fit")
@@ -187,11 +187,7 @@ def predict_rows(
                 f"MODEL must be a file of `hyperelm fit`, got {str(model)!r}, which holds an {type(loaded).__name__} "
                 "that does not know its columns. Use `hyperelm.load` in Python."
             )
-        names, rows = _fit.predict(loaded, str(data))
-        if out is not None:
-            _write_new(out, _csv([names, *rows]))
-        else:
-            _print_csv([names, *rows])
+        _write_csv(_fit.predict(loaded, str(data)), out)
 
 
 @app.command("info")
@@ -232,7 +228,7 @@ def _check_save(path: Path) -> None:
 
 
 def _check_new(path: Path, option: str) -> None:
-    """Refuse to overwrite anything with a file that can be made again."""
+    """Refuse a name that a file has already. What the command writes can be made again, and that file perhaps not."""
     if path.exists() or path.is_symlink():
         raise ValueError(f"{option} must name a new file, got {str(path)!r}, which exists.")
     if not path.parent.is_dir():
@@ -250,11 +246,15 @@ def _write_new(path: Path, content: bytes) -> None:
             raise
 
 
-def _csv(rows: Iterable[Sequence[object]]) -> bytes:
-    """Rows as a CSV file has them."""
+def _write_csv(rows: Iterable[Sequence[object]], path: Path | None = None) -> None:
+    """Write rows to a new file, or the same bytes to standard output, whatever letters a terminal has."""
     text = StringIO()
     csv.writer(text, lineterminator="\n").writerows([*map(_cell, row)] for row in rows)
-    return text.getvalue().encode()
+    if path is not None:
+        _write_new(path, text.getvalue().encode())
+    else:
+        sys.stdout.buffer.write(text.getvalue().encode())
+        sys.stdout.flush()  # a full disk must raise here, where it becomes one line
 
 
 def _cell(value: object) -> object:
@@ -271,27 +271,12 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def _print_csv(rows: Iterable[Sequence[object]]) -> None:
-    """The same bytes as a file, whatever letters a terminal has."""
-    sys.stdout.buffer.write(_csv(rows))
-    sys.stdout.flush()  # here a full disk is still an error with one line
-
-
-def _run(
-    name: str,
-    out: Path | None,
-    *,
-    jobs: int,
-    seed: int | None,
-    quick: bool,
-    changes: list[str],
-    dask: str | None = None,
-) -> Path:
-    """Do an experiment, and write its report."""
+def _run(name: str, out: Path | None, jobs: int, dask: str | None = None, **options: Any) -> Path:
+    """Do an experiment with the `options` of `experiments.load`, and write its report."""
     if jobs == 0 or jobs < -1:
         raise ValueError(f"--jobs must be -1 or at least 1, got {jobs}.")
     directory = out or Path(f"results-{name}")
-    experiment = experiments.load(name, quick=quick, seed=seed, changes=changes)
+    experiment = experiments.load(name, **options)
     cluster = nullcontext() if dask is None else hyperelm.dask.cluster(dask)
     with experiments.Watch(experiment) as watch, cluster:
         experiments.run(experiment, directory, jobs=jobs, watch=watch)
@@ -308,7 +293,7 @@ def _clear_errors(*, resumes: bool = False, **options: str) -> Iterator[None]:
     again = " The same command goes on from here." if resumes else ""
     try:
         yield
-    except BrokenPipeError:  # `hyperelm export DIR | head` is no error
+    except BrokenPipeError:  # `head` ends before its input does, which is no error
         raise
     except (ImportError, ValueError, OSError, StoreError) as error:
         typer.echo(_printable(" ".join(reason(error, options).split())), err=True)
@@ -342,23 +327,17 @@ def _print_catalogue() -> None:
         algebra = algebras.get(name)
         marks = (algebra.is_commutative, algebra.is_associative, algebra.is_alternative, algebra.is_normed)
         grid.add_row(name, str(algebra.dim), *("yes" if mark else "-" for mark in marks), algebra.structure)
-    _console().print(grid)
+    console = Console()
+    if not console.is_terminal:
+        console.width = 120  # wide enough for all columns
+    console.print(grid)
     typer.echo("Also 'R[g1,...,gn]' (Cayley-Dickson) and 'Cl(p,q)' or 'Cl(p,q,r)' (Clifford).")
     typer.echo("Show one with: hyperelm algebras NAME")
 
 
 def _print_algebra(algebra: Algebra) -> None:
-    typer.echo(str(algebra))
-    typer.echo("")
     facts = {"structure": algebra.structure, "blocks": algebra.block_structure}
     facts |= {p.replace("_", "-"): "yes" if getattr(algebra, f"is_{p}") else "no" for p in PROPERTIES}
     facts["identity"] = "yes" if algebra.has_identity else "no"
     width = max(map(len, facts))
-    for label, value in facts.items():
-        typer.echo(f"{label:{width}}  {value}")
-
-
-def _console() -> Console:
-    """A console as wide as the terminal, or wide enough for all columns if there is no terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=120)
+    typer.echo("\n".join([str(algebra), "", *(f"{label:{width}}  {value}" for label, value in facts.items())]))

@@ -26,14 +26,14 @@ from hyperelm.experiments import read_csv
 Array = NDArray[np.float64]
 
 LEAST_ROWS = 10
-_HELD_OUT = 5  # one row in so many
-_SEARCH_ROWS = 4000  # that the search takes at most
+_HELD_OUT = 5  # one in so many rows is held out
+_SEARCH_ROWS = 4000  # the search takes at most so many rows
 _NEURONS = (16, 32, 64, 128)
 
 
 @dataclass(frozen=True)
 class Task:
-    """Inputs (n, columns) and targets (n, targets) of a file; `last` are the targets one row before, of a series.
+    """Inputs (n, columns) and targets (n, targets) of a file. In a series, `last` are the targets one row before.
 
     `remark` says how the first row of the file was taken, if that is not plain.
     """
@@ -100,7 +100,7 @@ class Fitted:
 
     @property
     def best_of_each(self) -> list[int]:
-        """The numbers of the best candidates of each algebra, best first."""
+        """The indices of the best candidates of each algebra, best first."""
         names, order = self.search.cv_results_["param_algebra"], np.argsort(self.scores, kind="stable").tolist()
         return list({names[n]: n for n in reversed(order)}.values())[::-1]
 
@@ -169,24 +169,23 @@ def explain(fitted: Fitted, task: Task) -> str:
     return environment.get_template("fit.txt.jinja").render(fitted=fitted, task=task).rstrip()
 
 
-def predict(model: FrameRegressor, path: str) -> tuple[list[str], list[list[float]]]:
-    """The names and rows of the predictions for a file with the columns of the model.
+def predict(model: FrameRegressor, path: str) -> list[list[Any]]:
+    """The names and the rows of the predictions for a file with the columns of the model.
 
     Of a series, one for the row after every window: the last is beyond the file. Rows are numbered from 1.
     """
-    names, window = model.column_names_.tolist(), int(model.window_[0])
+    names, targets, window = model.column_names_.tolist(), model.target_names_.tolist(), int(model.window_[0])
     X = read_csv(path, "DATA", names, only=names).values
-    targets = model.target_names_.tolist()
     if not window:
-        return targets, model.predict(X).reshape(len(X), -1).tolist()
+        return [targets, *model.predict(X).reshape(len(X), -1).tolist()]
     if len(X) < window:
         raise ValueError(f"DATA must have at least {window} rows, a window of the model, got {len(X)} in {path}.")
-    predictions = model.predict(windows(X, window)).tolist()
-    return ["row", *targets], [[window + 1 + n, *row] for n, row in enumerate(predictions)]
+    rows = model.predict(windows(X, window)).tolist()
+    return [["row", *targets], *([window + 1 + n, *row] for n, row in enumerate(rows))]
 
 
 def windows(positions: Array, window: int) -> Array:
-    """All runs of `window` rows, as one row each, the last one included."""
+    """All windows of `window` consecutive rows, each as one row, also the one that ends with the last row."""
     views = np.lib.stride_tricks.sliding_window_view(positions, window, axis=0)
     return views.swapaxes(1, 2).reshape(len(views), -1)
 

@@ -1,8 +1,7 @@
 """Data of the paper's experiments."""
 
 from hyperelm.datasets._cifar10 import load_cifar10
-from hyperelm.datasets._lorenz import lorenz
 from hyperelm.datasets._patches import sample_patches
-from hyperelm.datasets._windows import sliding_windows
+from hyperelm.datasets._series import lorenz, sliding_windows
 
 __all__ = ["load_cifar10", "lorenz", "sample_patches", "sliding_windows"]

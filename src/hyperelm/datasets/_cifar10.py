@@ -24,11 +24,8 @@ from hyperelm._validation import ArgumentError, check_choice
 
 Images = NDArray[np.uint8]
 
-_SPLITS = {
-    "train": [f"data_batch_{n}" for n in range(1, 6)],
-    **{f"batch_{n}": [f"data_batch_{n}"] for n in range(1, 6)},
-    "test": ["test_batch"],
-}
+_FILES = [*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"]
+_SPLITS = {"train": _FILES[:5], **{f"batch_{n}": [_FILES[n - 1]] for n in range(1, 6)}, "test": _FILES[5:]}
 _RECORD = 1 + 3072
 _LARGEST = 2**25  # bytes of a file in an archive; official files have 31 million
 
@@ -64,9 +61,8 @@ def load_cifar10(path: str | Path, split: str = "train") -> tuple[Images, NDArra
     check_choice(split, _SPLITS, "split")
     if str(path) == "openml":
         return _from_openml(split)
-    parts = [_read(Path(path), name) for name in _SPLITS[split]]
-    pixels, labels = (np.concatenate(arrays) for arrays in zip(*parts))
-    return _pictures(pixels), labels
+    pixels, labels = zip(*(_parse(*_content(Path(path), name)) for name in _SPLITS[split]))
+    return _pictures(np.concatenate(pixels)), np.concatenate(labels)
 
 
 def _pictures(pixels: Images) -> Images:
@@ -74,93 +70,87 @@ def _pictures(pixels: Images) -> Images:
     return np.ascontiguousarray(pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
 
 
-def _read(path: Path, name: str) -> tuple[Images, Images]:
-    """Read the pixels (n, 3072) and labels of one file in a folder or archive."""
+def _content(path: Path, name: str) -> tuple[bytes, str]:
+    """The content of one file in a folder or archive, and what messages call it."""
     names, kind = (f"{name}.bin", name), "a folder" if path.is_dir() else "an archive"
     try:
-        found = _in_folder(path, names) if path.is_dir() else _in_archive(path, names)
+        if path.is_dir():
+            for file in (path / name for name in names):
+                if file.is_file():
+                    return file.read_bytes(), str(file)
+        else:
+            with tarfile.open(path) as archive:
+                for member in archive:
+                    if member.isfile() and Path(member.name).name in names:
+                        return _extracted(archive, member, f"{member.name} in {path}")
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         # The message of tarfile has many lines, so we write our own.
         reason = getattr(error, "strerror", None) or "it is not an archive, or it is truncated"
         raise ArgumentError(
             "path", f"must be a folder or an archive with the files of CIFAR-10, got {str(path)!r}: {reason}."
         ) from None
-    if found is None:
-        raise ArgumentError("path", f"must be {kind} with {name}.bin or {name}, got {str(path)!r}, which has neither.")
-    return _parse(*found)
+    raise ArgumentError("path", f"must be {kind} with {name}.bin or {name}, got {str(path)!r}, which has neither.")
 
 
-def _in_folder(path: Path, names: tuple[str, ...]) -> tuple[bytes, str] | None:
-    """Return the content and the path of the first of these files that exists."""
-    file = next((path / name for name in names if (path / name).is_file()), None)
-    return None if file is None else (file.read_bytes(), str(file))
-
-
-def _in_archive(path: Path, names: tuple[str, ...]) -> tuple[bytes, str] | None:
-    with tarfile.open(path) as archive:
-        for member in archive:
-            content = archive.extractfile(member) if member.isfile() and Path(member.name).name in names else None
-            if content is not None:
-                source = f"{member.name} in {path}"
-                if member.size > _LARGEST:
-                    raise ValueError(f"{source} must have at most {_LARGEST:,} bytes, got {member.size:,}.")
-                return content.read(), source
-    return None
+def _extracted(archive: tarfile.TarFile, member: tarfile.TarInfo, source: str) -> tuple[bytes, str]:
+    if member.size > _LARGEST:
+        raise ValueError(f"{source} must have at most {_LARGEST:,} bytes, got {member.size:,}.")
+    file = archive.extractfile(member)
+    return b"" if file is None else file.read(), source
 
 
 def _parse(content: bytes, source: str) -> tuple[Images, Images]:
+    """The pixels (n, 3072) and labels of a file."""
     if content[:1] == b"\x80":  # the first byte of a pickle; a label is at most 9
-        return _from_pickle(content, source)
-    if len(content) == 0 or len(content) % _RECORD:
-        raise ValueError(
-            f"{source} must be a whole number of records of {_RECORD} bytes, got {len(content)} bytes: it is not a "
-            "file of CIFAR-10, or it is truncated."
-        )
-    records = np.frombuffer(content, dtype=np.uint8).reshape(-1, _RECORD)
-    return _checked(records[:, 1:], records[:, 0], source)
-
-
-def _from_pickle(content: bytes, source: str) -> tuple[Images, Images]:
-    try:
-        _check_sizes(content)
-        batch = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
-        pixels, labels = (_values(batch[key]) for key in (b"data", b"labels"))
-    except pickle.UnpicklingError as error:
-        raise ValueError(f"{source} is refused: {_in_a_line(error)}.") from None
-    except Exception as error:  # a damaged pickle can raise any exception
-        reason = f"{type(error).__name__}: {_in_a_line(error)}"
-        raise ValueError(f"{source} is not a file of CIFAR-10: {reason}.") from None
-    n = labels.size
-    fits = pixels.dtype == np.uint8 and pixels.shape == (n, 3072) and n > 0
-    if not fits or labels.shape != (n,) or labels.dtype.kind not in "iu":
-        raise ValueError(f"{source} is not a file of CIFAR-10: its data are not records of 3,072 bytes with labels.")
-    return _checked(pixels, labels, source)
-
-
-def _in_a_line(error: Exception) -> str:
-    """Return the message in one line: parts of it may come from the file."""
-    return "".join(c if c.isprintable() else " " for c in str(error)[:500])
-
-
-def _checked(pixels: Images, labels: NDArray[Any], source: str) -> tuple[Images, Images]:
+        pixels, labels = _from_pickle(content, source)
+    else:
+        if len(content) == 0 or len(content) % _RECORD:
+            raise ValueError(
+                f"{source} must be a whole number of records of {_RECORD} bytes, got {len(content)} bytes: it is not a "
+                "file of CIFAR-10, or it is truncated."
+            )
+        records = np.frombuffer(content, dtype=np.uint8).reshape(-1, _RECORD)
+        pixels, labels = records[:, 1:], records[:, 0]
     wrong = labels[(labels < 0) | (labels > 9)]
     if len(wrong):
         raise ValueError(f"{source} is not a file of CIFAR-10: its labels must be 0 to 9, got {wrong[0]}.")
     return pixels, labels.astype(np.uint8)
 
 
+def _from_pickle(content: bytes, source: str) -> tuple[Images, NDArray[Any]]:
+    try:
+        _check_sizes(content)
+        batch = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
+        pixels, labels = (_values(batch[key]) for key in (b"data", b"labels"))
+    except Exception as error:  # a damaged pickle can raise any exception
+        # Parts of the message may come from the file, so it is put in one line.
+        reason = "".join(c if c.isprintable() else " " for c in str(error)[:500])
+        if isinstance(error, pickle.UnpicklingError):
+            raise ValueError(f"{source} is refused: {reason}.") from None
+        raise ValueError(f"{source} is not a file of CIFAR-10: {type(error).__name__}: {reason}.") from None
+    n = labels.size
+    fits = pixels.dtype == np.uint8 and pixels.shape == (n, 3072) and n > 0
+    if not fits or labels.shape != (n,) or labels.dtype.kind not in "iu":
+        raise ValueError(f"{source} is not a file of CIFAR-10: its data are not records of 3,072 bytes with labels.")
+    return pixels, labels
+
+
+def _text(value: str | bytes) -> str:
+    """A text from a pickle. Python 2 wrote bytes."""
+    return value if isinstance(value, str) else str(value, "ascii")
+
+
 class _Type:
     """Replaces `numpy.dtype`: the type of the numbers, such as u1. The pickled state has their byte order."""
 
     def __init__(self, name: str | bytes, *_: object) -> None:
-        name = name if isinstance(name, str) else str(name, "ascii")
-        if not re.fullmatch("[biuf][1248]", name):
-            raise pickle.UnpicklingError(f"it asks for an array of type {name}, and only numbers are read")
-        self.dtype = np.dtype(name)
+        if not re.fullmatch("[biuf][1248]", _text(name)):
+            raise pickle.UnpicklingError(f"it asks for an array of type {_text(name)}, and only numbers are read")
+        self.dtype = np.dtype(_text(name))
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        order = state[1] if isinstance(state[1], str) else str(state[1], "ascii")
-        self.dtype = self.dtype.newbyteorder(order)  # type: ignore[arg-type]  # a letter from the file; NumPy checks it
+        order: Any = _text(state[1])  # a letter from the file; NumPy checks it
+        self.dtype = self.dtype.newbyteorder(order)
 
 
 class _Array:
@@ -195,7 +185,7 @@ def _values(item: Any) -> NDArray[Any]:
 
 def _encoded(text: str, encoding: str | bytes) -> bytes:
     """Replaces `codecs.encode`, by which old protocols write bytes."""
-    if encoding not in ("latin1", b"latin1"):
+    if _text(encoding) != "latin1":
         raise pickle.UnpicklingError(f"it asks for texts in the encoding {encoding!r}, and only bytes are read")
     return text.encode("latin1")
 
@@ -239,11 +229,6 @@ def _from_openml(split: str) -> tuple[Images, Images]:
             "must be a folder or an archive with the files of CIFAR-10 where there is no network, got 'openml': "
             f"{error}.",
         ) from None
-    first, last = {"train": (0, 50_000), "test": (50_000, 60_000)}.get(split) or _batch_rows(split)
-    pixels, labels = data.data[first:last], data.target[first:last]
-    return _pictures(np.asarray(pixels, dtype=np.uint8)), np.asarray(labels, dtype=np.uint8)
-
-
-def _batch_rows(split: str) -> tuple[int, int]:
-    number = int(split.removeprefix("batch_"))
-    return 10_000 * (number - 1), 10_000 * number
+    first, count = _FILES.index(_SPLITS[split][0]), len(_SPLITS[split])
+    rows = slice(10_000 * first, 10_000 * (first + count))
+    return _pictures(np.asarray(data.data[rows], dtype=np.uint8)), np.asarray(data.target[rows], dtype=np.uint8)

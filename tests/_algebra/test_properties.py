@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperelm import Algebra, algebras
-from hyperelm._algebra.laws import are_regular, balanced
+from hyperelm._algebra.properties import are_regular, balanced
 from oracles import in_units
 
 LAWS = ("commutative", "associative", "alternative", "flexible", "power_associative")
