@@ -15,8 +15,11 @@ from hyperelm._solvers.accumulator import Accumulator
 def numbers_of(numbers: Numbers, library: Callable[[Any], Any]) -> Numbers:
     """The same numbers as an array of the library, with all that is known of them."""
     copy = Numbers(library(numbers.array))
-    copy._support, copy._square = numbers._support, numbers._square
-    copy._formed = [(basis, library(image)) for basis, image in numbers._formed]
+    known = {name: vars(numbers)[name] for name in ("support", "square") if name in vars(numbers)}
+    vars(copy).update(known)
+    if numbers._formed is not None:
+        basis, image = numbers._formed
+        copy._formed = basis, library(image)
     return copy
 
 

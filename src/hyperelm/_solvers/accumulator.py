@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,35 @@ from hyperelm._validation import FloatArray, as_hypercomplex
 
 _SCRATCH = 96 * 2**20  # bytes
 _ROUNDING = 100  # times eps of the squares of the targets
+
+
+class Embedding(NamedTuple):
+    """How the real columns of a row lie among the components of its numbers.
+
+    at, source, factor : component at[c] is factor[c] times column source[c]; components that `at` lacks are zero
+    shape : (numbers, d)
+    """
+
+    at: NDArray[np.intp]
+    source: NDArray[np.intp]
+    factor: NDArray[np.float64]
+    shape: tuple[int, int]
+
+    @property
+    def columns(self) -> int:
+        """K, the number of columns."""
+        return int(self.source.max(initial=-1)) + 1
+
+    @property
+    def first_places(self) -> NDArray[np.intp]:
+        """The component that shows each column, (K,): the first, where there are several."""
+        return self.at[np.unique(self.source, return_index=True)[1]]
+
+    def numbers(self, columns: Array) -> Array:
+        """Columns, (..., K), as numbers, (..., numbers, d)."""
+        components = np.zeros((*columns.shape[:-1], math.prod(self.shape)), columns.dtype)
+        components[..., self.at] = columns[..., self.source] * self.factor.astype(columns.dtype)
+        return components.reshape(*columns.shape[:-1], *self.shape)
 
 
 class Accumulator(ABC):
@@ -225,6 +254,13 @@ class Accumulator(ABC):
     @abstractmethod
     def restricted(self, unknowns: NDArray[np.intp]) -> Accumulator:
         """The accumulator of these unknowns alone, with the columns of H that belong to them."""
+
+    @abstractmethod
+    def over(self, algebra: Algebra, unknowns: Embedding, targets: Embedding) -> Accumulator:
+        """The accumulator of the same rows for products in `algebra`.
+
+        This one is over the real numbers. Its columns of H and T are components of the rows of the new one.
+        """
 
     @abstractmethod
     def problems(self) -> Sequence[Problem]:

@@ -41,11 +41,11 @@ from hyperelm._algebra.blocks import unit_algebra
 from hyperelm._algebra.forms import GramPlan, form_matrices, gram_forms, gram_plan, have_forms
 from hyperelm._algebra.schemes import Scheme, is_large_product, reverse_scheme, scheme
 from hyperelm._backend import Pair, Sums, backend_of, limits
-from hyperelm._backend.arrays import to_numpy
-from hyperelm._backend.by_numpy import is_identity, real_parts
+from hyperelm._backend.arrays import is_identity, to_numpy
+from hyperelm._backend.by_numpy import real_parts
 from hyperelm._backend.workspace import scratch
 from hyperelm._linalg.planes import Numbers, block_basis, coordinate_matrix, traces
-from hyperelm._solvers.accumulator import Accumulator, row_square
+from hyperelm._solvers.accumulator import Accumulator, Embedding, row_square
 from hyperelm._solvers.problem import Array, NormalEquations
 from hyperelm._solvers.qr import QR
 from hyperelm._validation import FloatArray
@@ -71,13 +71,15 @@ class Gram(Accumulator):
     squares_condition = True
     shows_no_ridge = False
 
-    def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:
+    def __init__(
+        self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64, plan: GramPlan | None = None
+    ) -> None:
         super().__init__(algebra, unknowns, targets, dtype)
         self._unit, self._factor = unit_algebra(algebra)
         self._has_forms = have_forms(self._unit)
-        self._plan: GramPlan | None = None
-        if self._has_forms:
-            # Sums belong to this plan for ever. On another machine a search may find another plan.
+        # Sums belong to this plan for ever. On another machine a search may find another plan.
+        self._plan = plan
+        if self._has_forms and plan is None:
             self._plan = gram_plan(self._unit, search=is_large_product(unknowns, unknowns))
         self._squares: FloatArray | None = None
         self._crosses: list[Cross] = []
@@ -149,7 +151,7 @@ class Gram(Accumulator):
             return  # not safe: `problems` refuses this accumulator, so its sums are never read
         terms, of_H, at = self._products(T)
         backend = backend_of(H)
-        h = backend.chunk_planes(H, of_H, "narrow")
+        h = backend.planes(H, of_H, "narrow")
         h_planes = [h[n, ...] for n in range(of_H.shape[1])]
         t_planes = T.planes(terms.out)
         of_plan = [h_planes[n] for n in at[terms.left.shape[1] :]]
@@ -211,10 +213,32 @@ class Gram(Accumulator):
 
     def _part(self, unknowns: int, targets: int) -> Gram:
         """An accumulator without sums that stands for the same rows, by the same plan."""
-        part = Gram(self.algebra, unknowns, targets, self.dtype)
-        part._plan = self._plan
+        part = Gram(self.algebra, unknowns, targets, self.dtype, self._plan)
         part._count_as(self)
         return part
+
+    def over(self, algebra: Algebra, unknowns: Embedding, targets: Embedding) -> Gram:
+        (L, d), N = unknowns.shape, targets.shape[0]
+        unit = unit_algebra(algebra)[0]
+        plan = gram_plan(unit, search=False) if have_forms(unit) else None  # no rows are to come
+        new = Gram(algebra, L, N, self.dtype, plan)
+        new._count_as(self)
+        if self._squares is None or plan is None:
+            return new
+        # HᵀH and HᵀT of all components, as (L, d, L, d) and (L, d, N, d)
+        squares = unknowns.numbers(np.moveaxis(unknowns.numbers(self._forms()[0]), 0, 2))
+        cross = targets.numbers(np.moveaxis(unknowns.numbers(self._coordinates()[0].T), 0, 2))
+        # Q_F = Σ_ij F[i, j] H_iᵀH_j, and Φ_L(H)ᵀφ(T) = Σ_ik table[i, j, k] H_iᵀT_k for every j
+        forms = form_matrices(unit)
+        new._squares = new._squares_of(
+            (forms.reshape(-1, d * d).astype(self.dtype) @ squares.transpose(1, 3, 0, 2).reshape(d * d, -1)).reshape(
+                -1, L, L
+            )
+        )
+        of_units = unit.table.transpose(1, 0, 2).reshape(d, d * d).astype(self.dtype)
+        sums = (of_units @ cross.transpose(1, 3, 0, 2).reshape(d * d, -1)).reshape(d, L, N)
+        new._crosses = [Cross(np.eye(d), sums)]
+        return new
 
     # ------------------------------------------------------------------ files
 

@@ -1,8 +1,8 @@
 """Exact leave-one-out residuals, for all ridges at once and without refits.
 
 Row m has the hidden numbers a_m, the targets t_m and the weight w_m. With the fitted weights M its residual is
-e_m = a_m M - t_m. The residual that it would have had if M had been fitted without it follows in every block of the
-algebra:
+e_m = a_m M - t_m. The leave-one-out residual e₋ₘ is the one that M would give if it had been fitted to all other rows.
+It is found in every block of the algebra, in four steps:
 
 1. In the block the row is a matrix A_m = B(a_m), (n, K): n rows of the real problem, which are left out together.
 2. S = Σ_m w_m A_mᴴA_m + λ is the matrix of the normal equations for the penalised unknowns.
@@ -12,16 +12,16 @@ algebra:
 
        e₋ₘ = (1 - leverage matrix)⁻¹ e_m.
 
-Three classes find e_m and the leverage matrices. `BySpectrum` uses the basis V of the singular vectors, in which S is
-diagonal: rows that are projected on it once serve every λ. `ByCholesky` uses the Cholesky factor of S for one λ.
-`ByBias` is the limit of an infinite λ, in which only the unknowns without a penalty are left.
+Two classes find e_m and the leverage matrices. `BySpectrum` uses the basis V of the singular vectors, in which S is
+diagonal: rows that are projected on it once serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the
+limit of an infinite λ, in which only the unknowns without a penalty are left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from hyperelm._validation import FloatArray
 
 
 class BlockRows(NamedTuple):
-    """Some rows in one block of the algebra, without what the free unknowns explain of them (`Reduced.project`).
+    """m rows in one block of the algebra, without what the free unknowns explain of them (`Reduced.project`).
 
     rows : (n, m, K), B(a)
     rest : (n, m, copies, N), their targets
@@ -47,35 +47,16 @@ class BlockRows(NamedTuple):
     free: Array
 
 
-class LeaveOneOut(Protocol):
-    """A way to find residuals and leverage matrices for some ridges."""
-
-    @property
-    def accumulator(self) -> Accumulator: ...
-    @property
-    def reduced(self) -> Sequence[Reduced]: ...
-    @property
-    def ridges(self) -> NDArray[np.float64]: ...
-    def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
-        """Residuals (n, ridges, copies, N, m) of rows in the block with this number, their leverage matrices
-        (n, n, ridges, m) without the weight, and the rounding of these, (ridges, 1)."""
-
-
 def block_rows(accumulator: Accumulator, reduced: Sequence[Reduced], H: FloatArray, T: FloatArray) -> list[BlockRows]:
     """Rows H, (m, L, d), and targets T, (m, N, d), in every block."""
-    basis, m = block_basis(accumulator.algebra), len(H)
+    basis, found = block_basis(accumulator.algebra), []
     entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
-    found = []
     for n, block in enumerate(basis.blocks):
         A = block_matrix(entries[basis.entry_slices[n]], block)
         rows, rest, free = reduced[n].project(A, coordinate_matrix(coordinates[basis.coordinate_slices[n]], block))
-        found.append(
-            BlockRows(
-                rows.reshape(block.size, m, rows.shape[1]),
-                rest.reshape(block.size, m, block.copies, accumulator.targets),
-                free.reshape(block.size, m, free.shape[1]),
-            )
-        )
+        shape = block.size, len(H)
+        rest = rest.reshape(*shape, block.copies, accumulator.targets)
+        found.append(BlockRows(rows.reshape(*shape, rows.shape[1]), rest, free.reshape(*shape, free.shape[1])))
     return found
 
 
@@ -86,9 +67,8 @@ def residuals_by(
     if len(H) == 0:
         shape = (0, len(method.ridges), method.accumulator.targets, method.accumulator.algebra.dim)
         return np.zeros(shape, method.accumulator.dtype), np.zeros(shape[:2])
-    return left_out_by(
-        method, block_rows(method.accumulator, method.reduced, H, T), check_weight(sample_weight, len(H))
-    )
+    blocks = block_rows(method.accumulator, method.reduced, H, T)
+    return left_out_by(method, blocks, check_weight(sample_weight, len(H)))
 
 
 def left_out_by(
@@ -98,13 +78,8 @@ def left_out_by(
 
     The leverage is a mean over the d components, so that its sum over all rows is tr P_λ/d of the hat matrix P_λ.
     """
-    accumulator, basis, ridges, m = (
-        method.accumulator,
-        block_basis(method.accumulator.algebra),
-        len(method.ridges),
-        blocks[0].rows.shape[1],
-    )
-    d, leverages = accumulator.algebra.dim, np.zeros((m, ridges))
+    accumulator, ridges, m = method.accumulator, len(method.ridges), blocks[0].rows.shape[1]
+    basis, d, leverages = block_basis(accumulator.algebra), accumulator.algebra.dim, np.zeros((m, ridges))
     residuals = np.empty((d, m, ridges * accumulator.targets), accumulator.dtype)
     for n, block in enumerate(basis.blocks):
         e, leverage, rounding = method.residuals(n, blocks[n])
@@ -133,6 +108,8 @@ class BySpectrum(NamedTuple):
         return self.spectrum.reduced
 
     def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
+        """The residuals e, (n, ridges, copies, N, m), of rows in the block with this number, their leverage matrices,
+        (n, n, ridges, m), without the weight, and the rounding of these, (ridges, 1)."""
         n, m, copies, N = block.rest.shape
         spectrum, ridges, part, dtype = self.spectrum, self.ridges, self.spectrum.parts[number], block.rows.real.dtype
         # All in units of the largest singular value, as the squares of rows may be beyond their precision.
@@ -153,63 +130,55 @@ class BySpectrum(NamedTuple):
         return e, leverage, _rounding(self.accumulator, loss[:, None])
 
 
-class ByCholesky(NamedTuple):
-    """One ridge, from S = GᴴG of every block: without singular vectors, which cost many times as much."""
+class AtOneRidge(NamedTuple):
+    """One ridge, from S = GᴴG of every block: without singular vectors, which cost many times as much.
+
+    The ridge may be infinite: then the penalised unknowns are zero, and there are no factors.
+    """
 
     accumulator: Accumulator
     reduced: Sequence[Reduced]
-    factors: Sequence[Cholesky]
-    ridge: float
-    largest: float
+    factors: Sequence[Cholesky] = ()
+    ridge: float = np.inf
+    largest: float = 0.0
 
     @property
     def ridges(self) -> NDArray[np.float64]:
         return np.array([self.ridge])
 
     def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
-        (n, m, K), problem, factor = block.rows.shape, self.reduced[number].problem, self.factors[number]
-        e = block.rows.reshape(n * m, K) @ problem.solution(factor) - block.rest.reshape(n * m, -1)
-        # A S⁻¹ Aᴴ = (A G⁻¹)(A G⁻¹)ᴴ. Where that is a multiple of 1 the first row of the block shows it.
-        alike = has_scalar_leverage(block_basis(self.accumulator.algebra).blocks[number])
-        shown = block.rows[:1] if alike else block.rows
-        P = problem.through(factor, shown.reshape(len(shown) * m, K)).reshape(len(shown), m, K)
+        """As those of `BySpectrum`."""
+        (n, m, K), e, P, loss = block.rows.shape, -block.rest, block.rows[:, :, :0], 1.0
+        is_scalar = False
+        if self.factors:
+            factor, cross = self.factors[number], self.reduced[number].problem.cross
+            predicted = block.rows.reshape(n * m, K) @ factor.solution(cross)
+            e = predicted.reshape(block.rest.shape) - block.rest
+            # A S⁻¹ Aᴴ = (A G⁻¹)(A G⁻¹)ᴴ. Where that is a multiple of 1 the first row of the block shows it.
+            is_scalar = has_scalar_leverage(block_basis(self.accumulator.algebra).blocks[number])
+            shown = block.rows[:1] if is_scalar else block.rows
+            P = factor.through(shown.reshape(len(shown) * m, K)).reshape(len(shown), m, K)
+            loss = (self.largest**2 + self.ridge) / self.ridge
 
         def penalised(p: int, q: int) -> Array:
-            if alike:
+            if is_scalar:
                 return np.einsum("mk,mk->m", P[0], P[0].conj()) if p == q else np.zeros(m)
             return np.einsum("mk,mk->m", P[p], P[q].conj())
 
         leverage = _leverages(penalised, block.free, 1)
-        loss = np.full((1, 1), (self.largest**2 + self.ridge) / self.ridge)
-        return _by_row_last(e.reshape(block.rest.shape)), leverage, _rounding(self.accumulator, loss)
+        # (n, m, copies, N) -> (n, 1, copies, N, m)
+        return e.transpose(0, 2, 3, 1)[:, None], leverage, _rounding(self.accumulator, np.full((1, 1), loss))
 
 
-class ByBias(NamedTuple):
-    """The ridge that leaves nothing but the free unknowns."""
-
-    accumulator: Accumulator
-    reduced: Sequence[Reduced]
-
-    @property
-    def ridges(self) -> NDArray[np.float64]:
-        return np.array([np.inf])
-
-    def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
-        leverage = _leverages(lambda *_: np.zeros(block.rows.shape[1]), block.free, 1)
-        return _by_row_last(-block.rest), leverage, _rounding(self.accumulator, np.ones((1, 1)))
-
-
-def _by_row_last(e: Array) -> Array:
-    """Residuals of one ridge, (n, m, copies, N) -> (n, 1, copies, N, m)."""
-    return e.transpose(0, 2, 3, 1)[:, None]
+LeaveOneOut = BySpectrum | AtOneRidge
 
 
 @lru_cache(maxsize=256)
 def has_scalar_leverage(block: Block) -> bool:
-    """Whether the leverage matrices of all rows are multiples of 1, as those of quaternions are.
+    """Whether the leverage matrices of all rows are multiples of the identity, as those of quaternions are.
 
-    The entries are polynomials in the components of the rows, over a common denominator. If they are such multiples for
-    random rows, they are for all.
+    Their entries are polynomials in the components of the rows, over a common denominator. So what holds for random
+    rows holds for all.
     """
     n, d = block.size, len(block.matrices)
     numbers = np.random.default_rng(0).standard_normal((3, 2, d))
@@ -220,8 +189,10 @@ def has_scalar_leverage(block: Block) -> bool:
 
 
 def _leverages(penalised: Callable[[int, int], Array], free: Array, ridges: int) -> Array:
-    """The leverage matrices, (n, n, ridges, m): those of the penalised unknowns, entry by entry, plus those of the free
-    ones from AW, (n, m, rank)."""
+    """The leverage matrices, (n, n, ridges, m), of all unknowns.
+
+    `penalised` gives the entries for the penalised unknowns. The free ones add (AW)(AW)ᴴ of `free`, AW, (n, m, rank).
+    """
     n, m, _ = free.shape
     leverage = np.empty((n, n, ridges, m), free.dtype)
     for p in range(n):
@@ -232,7 +203,7 @@ def _leverages(penalised: Callable[[int, int], Array], free: Array, ridges: int)
 
 
 def _rounding(accumulator: Accumulator, loss: Array) -> Array:
-    """The rounding of leverages, given the squared condition κ² of the matrix with the ridge.
+    """The rounding of leverages, where `loss` is the squared condition κ² of the matrix with the ridge.
 
     Up to 0.6 eps κ² was seen from normal equations, and up to 4 eps κ from qr.
     """
@@ -241,10 +212,10 @@ def _rounding(accumulator: Accumulator, loss: Array) -> Array:
 
 
 def _solve_rows(matrices: Array, e: Array, rounding: Array) -> Array:
-    """Solve the small system of every row, (n, n, ridges, m) and (n, ridges, copies, N, m); NaN where it is singular
-    up to this rounding.
+    """Solve a small system for every row: matrices (n, n, ridges, m), right-hand sides (n, ridges, copies, N, m).
 
-    By elimination on all rows at once. The matrices are Hermitian and have no negative eigenvalues: no pivoting.
+    Both arrays are overwritten. The solution is NaN where the matrix is singular up to this rounding. Elimination works
+    on all rows at once, without pivoting: the matrices are Hermitian and have no negative eigenvalues.
     """
     n = len(matrices)
     singular = np.zeros(matrices.shape[2:], dtype=bool)

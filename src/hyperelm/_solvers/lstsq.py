@@ -16,7 +16,7 @@ from hyperelm._linalg.products import matmul, norm
 from hyperelm._solvers.accumulator import Accumulator, check_finite, chunk_rows
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, drawn, mixed, row_lengths, sample_size
-from hyperelm._solvers.solve import SOLVERS, Solution, answer, check_ridge
+from hyperelm._solvers.solve import SOLVERS, answer, check_ridge
 from hyperelm._validation import FloatArray, as_hypercomplex, check_choice, is_number
 
 
@@ -29,12 +29,12 @@ class LstsqResult:
     x : array of shape (L, N, d)
         The solution of least Frobenius norm.
     rank, condition : int, float
-        Those of the real matrix Φ_L(A), the condition infinite if columns are dependent. `gram` estimates it, and sees
-        no singular values below √eps of the largest, as there may be with a ridge.
+        The rank and the condition of the real matrix Φ_L(A). The condition is infinite if columns are dependent. `gram`
+        estimates the condition, and sees no singular values below √eps of the largest.
     residual : float
         ‖AX - B‖_F.
     method : str
-        "gram", "qr" or "svd": what was used.
+        The method that was used: "gram", "qr" or "svd".
     ridge : float
         The penalty that was used.
 
@@ -75,7 +75,8 @@ def lstsq(
         "gcv" by generalised cross-validation. With 0 the answer is the solution of least Frobenius norm, also where
         there are fewer rows than unknowns.
     method : {"auto", "gram", "qr", "svd"}
-        Normal equations, sequential QR, the singular values of Φ_L(A) as in the paper, or what the condition asks for.
+        "gram" solves normal equations, "qr" is a sequential QR decomposition, and "svd" takes the singular values of
+        Φ_L(A), as in the paper. "auto" is "gram", and "qr" where the condition is too large for it.
     rtol : float, optional
         Singular values below this share of the largest count as zero; by default eps times the larger side of Φ_L(A).
 
@@ -100,22 +101,21 @@ def lstsq(
     check_choice(method, SOLVERS, "method")
     if rtol is not None and not (is_number(rtol) and 0 <= rtol < 1):
         raise ValueError(f"`rtol` must be a number in [0, 1), got {rtol!r}.")
-    in_turn = SOLVERS[method]
-    for used in in_turn:
-        accumulator, final = _accumulate(used, A, B, algebra), used is in_turn[-1]
+    for used in SOLVERS[method]:
+        accumulator, final, penalty = _accumulate(used, A, B, algebra), used is SOLVERS[method][-1], ridge
         if ridge in ("auto", "loo") and (final or accumulator.is_safe):
-            # The QR decomposition of the rows has the same errors.
-            left_out = accumulator if accumulator.leaves_out else _accumulate(QR, A, B, algebra)
-            choice = _left_out(left_out, A, B)
-            solution = (
-                answer(accumulator, choice.ridge, rtol=rtol, final=final) if final or not choice.cut_off else None
-            )
-        else:
-            solution = answer(accumulator, ridge, rtol=rtol, final=final)
-        if solution is not None:
+            # From the rows themselves (`svd`) none can be left out. Their QR decomposition has the same errors.
+            for_loo = accumulator if accumulator.leaves_out else _accumulate(QR, A, B, algebra)
+            choice = _left_out(for_loo, A, B)
+            if choice.cut_off and not final:
+                continue
+            penalty = choice.ridge
+        if (solution := answer(accumulator, penalty, rtol=rtol, final=final)) is not None:
             break
-    assert solution is not None  # as the final word is
-    return _result(A, B, algebra, solution, used.method)
+    assert solution is not None  # the final accumulator always gives an answer
+    x = kept_beside(solution.coef, A)
+    lengths = [float(norm(matmul(A[at, ...], x, algebra) - B[at, ...])) for at in chunks(A.shape[0], 512)]
+    return LstsqResult(x, solution.rank, solution.condition, math.hypot(*lengths), used.method, solution.ridge)
 
 
 def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray]:
@@ -128,15 +128,13 @@ def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[Float
                 f"`{name}` must have 3 axes, (rows, columns, {algebra.dim}), got shape {tuple(array.shape)}."
             )
     if A.shape[0] != B.shape[0]:
-        raise ValueError(
-            f"`B` must have as many rows as `A`, {A.shape[0]}, got {B.shape[0]} in shape {tuple(B.shape)}."
-        )
+        shape = tuple(B.shape)
+        raise ValueError(f"`B` must have as many rows as `A`, {A.shape[0]}, got {B.shape[0]} in shape {shape}.")
     for name, array in (("A", A), ("B", B)):
         square = check_finite(Numbers(array), name)
         if square < np.finfo(np.float64).tiny and 0 < (length := float(norm(array))) < limits.SMALLEST:
-            raise limits.refused(
-                name, f"be zero or at least {limits.SMALLEST:g}", f"{length:g}", "Divide it by its size."
-            )
+            must = f"be zero or at least {limits.SMALLEST:g}"
+            raise limits.refused(name, must, f"{length:g}", "Divide it by its size.")
     dtype = np.result_type(numpy_dtype(A), numpy_dtype(B))
     return as_precision(A, dtype), as_precision(B, dtype)
 
@@ -152,25 +150,11 @@ def _accumulate(method: type[Accumulator], A: FloatArray, B: FloatArray, algebra
 
 def _left_out(accumulator: Accumulator, A: FloatArray, B: FloatArray) -> Choice:
     """The ridge with the smallest leave-one-out error of all components."""
-    N = B.shape[1]
     if 0 in (*A.shape, *B.shape):
         return Choice(0.0, 0.0)
     at, times = drawn(row_lengths(A), min(1.0, sample_size(accumulator) / len(A)))
-    rows, targets = to_numpy(taken(A, at)), to_numpy(taken(B, at))
-    if (mix := combinations(N)) is not None:
-        accumulator, targets = accumulator.combined(mix), mixed(targets, mix)
-    sample = RowSample(rows, targets, np.ones(len(at)), times)
-    return best_by_loo(accumulator, sample, free=(), places=np.arange(targets[0].size), columns=N)
-
-
-def _result(A: FloatArray, B: FloatArray, algebra: Algebra, solution: Solution, method: str) -> LstsqResult:
-    x = kept_beside(solution.coef, A)
-    lengths = [float(norm(matmul(A[rows, ...], x, algebra) - B[rows, ...])) for rows in chunks(A.shape[0], 512)]
-    return LstsqResult(
-        x=x,
-        rank=solution.rank,
-        condition=solution.condition,
-        residual=math.hypot(*lengths),
-        method=method,
-        ridge=solution.ridge,
-    )
+    H, T = to_numpy(taken(A, at)), to_numpy(taken(B, at))
+    if (mix := combinations(B.shape[1])) is not None:
+        accumulator, T = accumulator.combined(mix), mixed(T, mix)
+    sample = RowSample(H, T, np.ones(len(at)), times)
+    return best_by_loo(accumulator, sample, free=(), places=np.arange(T[0].size), columns=B.shape[1])

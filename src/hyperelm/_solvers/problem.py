@@ -1,51 +1,35 @@
 """The least-squares problem of one block of the algebra.
 
-A block of the algebra turns the rows into a real or complex problem min ‖Ax - t‖² + λ‖x‖² with K unknowns and R
-right-hand sides. An accumulator keeps of it either AᴴA and Aᴴt or, from A = QR, the factor R and Qᴴt. With the
-singular value decomposition A = U diag(σ) Vᴴ, that both of them give, and z = Uᴴt,
+In one block of the algebra the rows are a real or complex problem min ‖Ax - t‖² + λ‖x‖² with K unknowns and R
+right-hand sides. An accumulator keeps one of two summaries of it: the normal equations AᴴA and Aᴴt, or, from A = QR,
+the factor R and Qᴴt. Both give the singular value decomposition A = U diag(σ) Vᴴ and z = Uᴴt, and with these
 
     x_λ = V diag(σ/(σ²+λ)) z,                     ‖t‖² - ‖A x_λ - t‖² = Σ |z_k|² (1 - (λ/(σ_k²+λ))²).
 
-Some unknowns may be *free* of the penalty (the bias). They are projected out, which leaves a smaller problem of the
-same kind, and follow from the others at the end.
+Some unknowns may be *free* of the penalty (the bias). `without` projects them out, in three steps:
+
+1. Let F be the columns of A that belong to free unknowns, K the other columns, and P = F(FᴴF)⁺Fᴴ the projection on F.
+   The penalised unknowns solve the smaller problem min ‖(1 - P)(Kx - t)‖² + λ‖x‖².
+2. That problem is of the same kind. Its columns that (1 - P) leaves at the size of rounding are set to zero.
+3. The free unknowns follow from x: they are (FᴴF)⁺Fᴴ(t - Kx) (`Reduced.restore`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from hyperelm._backend import NUMPY
 from hyperelm._backend.workspace import scratch_copy
 
 _SMALL = 128  # unknowns
 
 Array = NDArray[Any]
-
-
-class Problem(Protocol):
-    """What `solve` asks of a problem.
-
-    multiplicity : how often its singular values are singular values of Φ_L
-    size : the number K of unknowns
-    floor : the smallest ridge, relative to the largest eigenvalue, whose effect is more than rounding
-    without : the problem without the free unknowns. Of the other columns, those that the projection leaves shorter than
-        `rtol` times their length, or no longer than rounding, count as zero.
-    """
-
-    @property
-    def multiplicity(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def floor(self) -> float: ...
-    def singular_values(self) -> NDArray[np.float64]: ...
-    def spectral(self) -> Spectral: ...
-    def without(self, free: NDArray[np.intp], rtol: float) -> Reduced: ...
 
 
 @dataclass(frozen=True)
@@ -67,7 +51,7 @@ class Reduced:
     explained: float
 
     @classmethod
-    def unchanged(cls, problem: Any) -> Reduced:
+    def unchanged(cls, problem: Problem) -> Reduced:
         """A problem without free unknowns."""
         nothing = np.zeros((0, 0))
         return cls(problem, np.arange(problem.size), np.arange(0), nothing, nothing, nothing, 0.0)
@@ -119,21 +103,25 @@ class Spectral:
 
 @dataclass(frozen=True)
 class Cholesky:
-    """The triangular factor S of (AᴴA + λ)ᵀ = SᴴS, transposed because rows here are columns to LAPACK."""
+    """The decomposition f²AᴴA + λ = GᴴG, with G = f conj(S) and the triangular factor S of (AᴴA + λ/f²)ᵀ = SᴴS.
+
+    The matrix is transposed because its rows are columns to LAPACK, so that no copy in another order is needed.
+    """
 
     S: Array
+    factor: float = 1.0
 
-    def solution(self, b: Array, factor: float = 1.0) -> Array:
-        """x of factor (AᴴA + λ) x = b from factor xᵀ = bᵀ S⁻¹ S⁻ᴴ, with one copy of b."""
+    def solution(self, b: Array) -> Array:
+        """x of (f²AᴴA + λ) x = f b, as xᵀ = bᵀ S⁻¹ S⁻ᴴ / f, with one copy of b."""
         xt = scratch_copy(b.T)
         (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, xt))
-        for alpha, adjoint in ((1 / factor, 0), (1, 2)):
+        for alpha, adjoint in ((1 / self.factor, 0), (1, 2)):
             xt = trsm(alpha, self.S, xt, side=1, trans_a=adjoint, overwrite_b=True)
         return np.asarray(xt.T)
 
-    def inverse_times(self, rows: Array) -> Array:
-        """AG⁻¹, (m, K), of rows A, where AᴴA + λ = GᴴG: here G is the conjugate of S."""
-        columns = np.conj(rows, order="C").T
+    def through(self, rows: Array) -> Array:
+        """fAG⁻¹, (m, K), of rows fA. The squared length of each of its rows is the leverage of that row."""
+        columns = np.conj(rows / rows.real.dtype.type(self.factor), order="C").T
         (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, columns))
         return np.conj(trsm(1, self.S, columns, trans_a=1, overwrite_b=True).T)
 
@@ -142,8 +130,10 @@ class Cholesky:
 class NormalEquations:
     """AᴴA (K, K) and Aᴴt (K, R) of a problem min ‖fAx - t‖² + λ‖x‖².
 
-    The factor f is that of the algebra's table, whose square may be beyond the precision. All methods answer for fA;
-    only `cholesky` factors AᴴA + λ/f².
+    The factor f is that of the algebra's table. It is kept apart because its square may be beyond the precision. All
+    methods answer for fA.
+
+    multiplicity : how often the singular values of this block are singular values of Φ_L
     """
 
     gram: Array
@@ -153,69 +143,68 @@ class NormalEquations:
 
     @property
     def size(self) -> int:
+        """The number K of unknowns."""
         return len(self.gram)
 
     @property
     def floor(self) -> float:
-        """The smallest ridge, relative to the largest eigenvalue, that rounding in the sums lets one see."""
+        """The smallest ridge, relative to the largest eigenvalue, whose effect is more than the rounding of AᴴA."""
         return float(4 * self.size * np.finfo(self.gram.dtype).eps)
+
+    def moments(self) -> tuple[Array, Array]:
+        """AᴴA and Aᴴt."""
+        return self.gram, self.cross
 
     @property
     def _rounding(self) -> float:
-        """What sums of squares may leave of zero: up to 850 eps were seen, for any number of rows."""
+        """What may be left of a sum of squares that is zero. Up to 850 eps were seen, for any number of rows."""
         return float(max(2000, self.size) * np.finfo(self.gram.dtype).eps)
 
+    def _roots(self, eigenvalues: Array) -> Array:
+        """The singular values of A from the eigenvalues of AᴴA; zero where an eigenvalue is no more than rounding."""
+        rounding = eigenvalues.max(initial=0) * np.finfo(eigenvalues.dtype).eps * self.size
+        return np.asarray(np.sqrt(np.where(eigenvalues > rounding, eigenvalues, 0)))
+
     def singular_values(self) -> NDArray[np.float64]:
-        values = linalg.eigvalsh(self.gram, check_finite=False)[::-1]
-        seen = values > values[0] * np.finfo(values.dtype).eps * self.size
-        return self.factor * np.asarray(np.sqrt(np.where(seen, values, 0)), dtype=np.float64)
+        values = self._roots(linalg.eigvalsh(self.gram, check_finite=False)[::-1])
+        return self.factor * values.astype(np.float64)
 
     def spectral(self) -> Spectral:
+        """From AᴴA = V diag(σ²) Vᴴ, which gives z = diag(1/σ) VᴴAᴴt."""
         values, vectors = linalg.eigh(self.gram, driver="evd", check_finite=False)
-        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
-        sigma = np.sqrt(values)
-        seen = values > values.max(initial=0) * np.finfo(values.dtype).eps * self.size
-        z = np.zeros_like(self.cross)
-        z[seen] = (vectors[:, seen].conj().T @ self.cross) / sigma[seen, None]
-        return Spectral(np.where(seen, sigma, 0) * sigma.dtype.type(self.factor), vectors, z, self.multiplicity)
+        sigma, V, z = self._roots(values[::-1]), vectors[:, ::-1], np.zeros_like(self.cross)
+        seen = sigma > 0
+        z[seen] = (V[:, seen].conj().T @ self.cross) / sigma[seen, None]
+        return Spectral(sigma * sigma.dtype.type(self.factor), V, z, self.multiplicity)
 
     def without(self, free: NDArray[np.intp], rtol: float) -> Reduced:
-        """The Schur complement on the penalised unknowns."""
+        """The problem without the free unknowns: the Schur complement KᴴK - KᴴF (FᴴF)⁺ FᴴK of AᴴA = [F, K]ᴴ[F, K]."""
         kept = np.setdiff1d(np.arange(self.size), free)
-        root = self._inverse_root(free)
-        coupling = self.gram[np.ix_(free, kept)]
-        weights = root @ (root.conj().T @ coupling)
-        cross_free = self.cross[free]
-        gram = self.gram[np.ix_(kept, kept)]
-        before = gram.diagonal().real.copy()
-        gram -= coupling.conj().T @ weights
-        gone = _clear_vanished(gram, gram.diagonal().real, before, self._rounding)
-        gram[gone] = 0
-        cross = self.cross[kept]
-        cross -= weights.conj().T @ cross_free
-        cross[gone] = 0
-        inside = root.conj().T @ cross_free
-        explained = float(_squares(inside).sum())
-        problem = NormalEquations(gram, cross, self.multiplicity, self.factor)
-        root = root / root.real.dtype.type(self.factor)
-        return Reduced(problem, kept, free, weights, root @ inside, root, explained)
-
-    def _inverse_root(self, at: NDArray[np.intp]) -> Array:
-        """W with WWᴴ the pseudoinverse of AᴴA of these unknowns."""
-        values, vectors = linalg.eigh(self.gram[np.ix_(at, at)], check_finite=False)
+        # W of (FᴴF)⁺ = WWᴴ, from the eigenvectors of FᴴF.
+        values, vectors = linalg.eigh(self.gram[np.ix_(free, free)], check_finite=False)
         seen = values > np.abs(values).max(initial=0) * self._rounding
         root: Array = vectors[:, seen] / np.sqrt(values[seen])
-        return root
+        coupling, gram, cross = self.gram[np.ix_(free, kept)], self.gram[np.ix_(kept, kept)], self.cross[kept]
+        weights = root @ (root.conj().T @ coupling)  # (FᴴF)⁺ FᴴK
+        before = gram.diagonal().real.copy()
+        gram -= coupling.conj().T @ weights
+        cross -= weights.conj().T @ self.cross[free]
+        gone = gram.diagonal().real <= self._rounding * before
+        gram[gone], gram[:, gone], cross[gone] = 0, 0, 0
+        inside = root.conj().T @ self.cross[free]
+        root = root / root.real.dtype.type(self.factor)  # the inverse of fF has 1/f
+        problem = NormalEquations(gram, cross, self.multiplicity, self.factor)
+        return Reduced(problem, kept, free, weights, root @ inside, root, float(_squares(inside).sum()))
 
     def cholesky(self, ridge: float) -> Cholesky | None:
-        """The factor of AᴴA + λ/f², or None where that is not positive definite to rounding, or no number."""
+        """The decomposition of f²AᴴA + λ. None where rounding has left that indefinite, or λ/f² overflows."""
         ridge = ridge / self.factor / self.factor
         if ridge > float(np.finfo(self.gram.dtype).max):
             return None
         transposed = scratch_copy(self.gram.T)
         transposed.flat[:: self.size + 1] += ridge
         try:
-            return Cholesky(linalg.cho_factor(transposed, overwrite_a=True, check_finite=False)[0])
+            return Cholesky(linalg.cho_factor(transposed, overwrite_a=True, check_finite=False)[0], self.factor)
         except linalg.LinAlgError:
             return None
 
@@ -225,32 +214,26 @@ class NormalEquations:
         return float(self.gram.diagonal().real.max(initial=0)) or 1.0
 
     def largest(self) -> float:
-        """An estimate of the largest singular value of fA, by Lanczos' method."""
+        """An estimate of the largest singular value of fA."""
         unit = self._unit
-        return self.factor * float(np.sqrt(unit) * np.sqrt(lanczos(lambda v: (self.gram @ v) / unit, self.gram)))
+        square = _largest_eigenvalue(lambda v: (self.gram @ v) / unit, self.gram)
+        return self.factor * float(np.sqrt(unit) * np.sqrt(square))
 
-    def solution(self, factor: Cholesky) -> Array:
-        """x, given the Cholesky factor: (f²AᴴA + λ) x = fAᴴt."""
-        return factor.solution(self.cross, self.factor)
+    def extreme_values(self, cholesky: Cholesky | None) -> tuple[float, float]:
+        """Estimates of the largest and the smallest singular value of fA, given the decomposition for λ = 0.
 
-    def through(self, factor: Cholesky, rows: Array) -> Array:
-        """fAG⁻¹, (m, K), of rows fA, where f²AᴴA + λ = GᴴG: what leverages are the squares of."""
-        return factor.inverse_times(rows / rows.real.dtype.type(self.factor))
-
-    def extreme_values(self, factor: Cholesky | None) -> tuple[float, float]:
-        """Estimates of the largest and the smallest singular value of fA, given the Cholesky factor of AᴴA.
-
-        By Lanczos' method for AᴴA and for its inverse: a few per cent for a few products. Small matrices give all
-        their eigenvalues in that time.
+        The smallest is one over the largest of the inverse, whose products are solutions. Small matrices give all their
+        eigenvalues in the time that such an estimate takes.
         """
         if self.size <= _SMALL:
             values = self.singular_values()
             return float(values[0]), float(values[-1])
         largest, unit = self.largest(), self._unit
-        if factor is None or self.gram.diagonal().real.min(initial=unit) <= np.finfo(self.gram.dtype).eps * unit:
+        if cholesky is None or self.gram.diagonal().real.min(initial=unit) <= np.finfo(self.gram.dtype).eps * unit:
             return largest, 0.0
         # The transposed matrix, of which S is the factor, has the same eigenvalues.
-        inverse = lanczos(lambda v: linalg.cho_solve((factor.S, False), v * unit, check_finite=False), self.gram)
+        factor = (cholesky.S, False)
+        inverse = _largest_eigenvalue(lambda v: linalg.cho_solve(factor, v * unit, check_finite=False), self.gram)
         return largest, self.factor * float(np.sqrt(unit) / np.sqrt(inverse))
 
 
@@ -258,104 +241,100 @@ class NormalEquations:
 class Triangular:
     """R (r, K) and Qᴴt (r, R) of A = QR.
 
-    From `svd` they are A and t themselves, and after a projection R is not triangular. A has so many `rows`, and so at
-    most as many singular values that are not zero.
+    The accumulator `svd` gives A and t themselves. After a projection R is not triangular.
+
+    multiplicity : how often the singular values of this block are singular values of Φ_L
+    n_rows : the number of rows of A, and so of its singular values that are not zero at most
     """
 
     R: Array
     qt: Array
     multiplicity: int
-    rows: int
+    n_rows: int
 
     @property
     def size(self) -> int:
+        """The number K of unknowns."""
         return self.R.shape[1]
 
     @property
     def floor(self) -> float:
-        """Below it predictions would depend on the rounding of the rows."""
+        """The smallest ridge, relative to the largest eigenvalue, below which the rounding of rows would decide."""
         return float(16 * np.finfo(self.R.dtype).eps)
 
-    def singular_values(self) -> NDArray[np.float64]:
-        return np.asarray(self._of_rows(linalg.svdvals(self.R, check_finite=False)), dtype=np.float64)
+    def moments(self) -> tuple[Array, Array]:
+        """AᴴA and Aᴴt, in double precision, in which squares of single precision are numbers."""
+        R = self.R.astype(np.result_type(self.R, np.float64))
+        return R.conj().T @ R, R.conj().T @ self.qt
 
-    def _of_rows(self, sigma: Array) -> Array:
-        """Without those that only rounding has added, where R has more rows than A had."""
-        sigma[self.rows :] = 0
-        return sigma
+    def singular_values(self) -> NDArray[np.float64]:
+        sigma = linalg.svdvals(self.R, check_finite=False)
+        sigma[self.n_rows :] = 0  # only rounding has added these
+        return np.asarray(sigma, dtype=np.float64)
 
     def spectral(self) -> Spectral:
         u, sigma, vh = linalg.svd(self.R, full_matrices=False, check_finite=False)
+        sigma[self.n_rows :] = 0
         z = u.conj().T @ self.qt
         beyond = float(_squares(self.qt - u @ z).sum()) if len(u) > len(z) else 0.0
-        return Spectral(self._of_rows(sigma), vh.conj().T, z, self.multiplicity, beyond)
+        return Spectral(sigma, vh.conj().T, z, self.multiplicity, beyond)
 
     def without(self, free: NDArray[np.intp], rtol: float) -> Reduced:
-        """The rows beyond the span of the free unknowns' columns, by a pivoted QR of these."""
+        """The problem without the free unknowns: the rows of Qᴴ[K, t] beyond the rank of F, from a pivoted F = QR.
+
+        Columns that the projection leaves shorter than `rtol` times their length count as zero.
+        """
         kept = np.setdiff1d(np.arange(self.size), free)
-        # A sequential QR was seen to leave up to 14 √rows eps of columns that vanish.
-        rounding = max(rtol, float(32 * np.sqrt(self.rows) * np.finfo(self.R.dtype).eps))
-        rank, r, rotated, qt = _rotated(self.R[:, free], self.R[:, kept], self.qt, rounding)
+        # A sequential QR was seen to leave up to 14 √n_rows eps of columns that vanish.
+        rounding = max(rtol, float(32 * np.sqrt(self.n_rows) * np.finfo(self.R.dtype).eps))
+        (reflectors, tau), r, pivots = linalg.qr(self.R[:, free], mode="raw", pivoting=True, check_finite=False)
+        sizes = np.abs(np.diagonal(r))
+        rank = int(np.sum(sizes > sizes.max(initial=0) * rounding))
+        root = np.linalg.pinv(r[:rank, np.argsort(pivots)])
+        both = np.concatenate([self.R[:, kept], self.qt], axis=1)
+        name, adjoint = ("unmqr", "C") if np.iscomplexobj(both) else ("ormqr", "T")
+        (multiply,) = linalg.get_lapack_funcs((name,), (both,))
+        both, _, info = multiply("L", adjoint, reflectors[:, : len(tau)], tau, both, max(1, 64 * both.shape[1]))
+        assert info == 0, info
+        rotated, qt = both[:, : len(kept)], both[:, len(kept) :]
         rest = rotated[rank:]
-        _clear_vanished(rest, _lengths(rest), _lengths(rotated), rounding)
-        root = np.linalg.pinv(r) if rank else r.T
+        rest[:, _lengths(rest) <= rounding * _lengths(rotated)] = 0
+        problem = Triangular(rest, qt[rank:], self.multiplicity, self.n_rows)
         explained = float(_squares(qt[:rank]).sum())
-        problem = Triangular(rest, qt[rank:], self.multiplicity, self.rows)
         return Reduced(problem, kept, free, root @ rotated[:rank], root @ qt[:rank], root, explained)
 
 
+Problem = NormalEquations | Triangular
+
+
 def _squares(x: Array) -> NDArray[np.float64]:
-    """|x|² in double precision, and infinite beyond it, which GCV refuses."""
+    """|x|² in double precision. It is infinite beyond that, which GCV refuses."""
     with np.errstate(over="ignore"):
         return np.asarray(np.abs(x).astype(np.float64) ** 2)
 
 
 def _lengths(x: Array) -> Array:
     """The norms of columns, also where squares are beyond the precision."""
-    sizes = np.abs(x).max(axis=0, initial=0)
-    units = np.where(sizes > 0, sizes, 1)
-    return np.asarray(units * np.linalg.norm(x / units, axis=0))
+    return NUMPY.lengths(np.abs(x), axis=0)
 
 
-def _rotated(free: Array, kept: Array, t: Array, rtol: float) -> tuple[int, Array, Array, Array]:
-    """Of a pivoted QR of the free columns: their rank, the rows of R that matter, Qᴴ kept and Qᴴ t."""
-    geqp3, ormqr = linalg.get_lapack_funcs(("geqp3", "unmqr" if np.iscomplexobj(free) else "ormqr"), (free,))
-    factor, pivots, tau, _, info = geqp3(free)
-    assert info == 0, info
-    sizes = np.abs(np.diagonal(factor))
-    rank = int(np.sum(sizes > sizes.max(initial=0) * rtol))
-    r = np.empty((rank, free.shape[1]), dtype=free.dtype)
-    r[:, pivots - 1] = np.triu(factor)[:rank]
-    both = np.concatenate([kept, t], axis=1)
-    adjoint = "C" if np.iscomplexobj(free) else "T"
-    both, _, info = ormqr("L", adjoint, factor[:, : len(tau)], tau, both, max(1, 64 * both.shape[1]))
-    assert info == 0, info
-    return rank, r, both[:, : kept.shape[1]], both[:, kept.shape[1] :]
+def _largest_eigenvalue(apply: Callable[[Array], Array], like: Array, steps: int = 10) -> float:
+    """The largest eigenvalue of a positive matrix that is given by its products, from below, to a few per cent.
 
-
-def _clear_vanished(matrix: Array, now: Array, before: Array, rounding: float) -> NDArray[np.bool_]:
-    """Zero the columns of which a projection has left nothing but rounding, and say which they are."""
-    gone = np.asarray(now <= rounding * before)
-    matrix[:, gone] = 0
-    return gone
-
-
-def lanczos(apply: Callable[[Array], Array], like: Array, steps: int = 10) -> float:
-    """The largest eigenvalue of a positive matrix given by its products, from below, to a few per cent."""
-    rng = np.random.default_rng(0)
-    v = rng.standard_normal(len(like)).astype(like.dtype)
+    Lanczos' method: v, Av, A²v, … are made orthonormal as the columns of Q. Then QᴴAQ is tridiagonal, with at most 10
+    rows, and its largest eigenvalue is close to that of A.
+    """
+    v = np.random.default_rng(0).standard_normal(len(like)).astype(like.dtype)
     basis: list[Array] = [v / np.linalg.norm(v)]
     diagonal: list[float] = []
     beside: list[float] = []
     for _ in range(min(steps, len(like))):
         w = apply(basis[-1])
         diagonal.append(float(np.vdot(basis[-1], w).real))
-        for q in basis:  # full reorthogonalisation: the basis is tiny, and without it copies appear
+        for q in basis:  # all of them: with the last two alone, rounding brings the same direction back
             w = w - np.vdot(q, w) * q
-        length = float(np.linalg.norm(w))
-        if not length > 1e-6 * abs(diagonal[-1]):
+        beside.append(float(np.linalg.norm(w)))
+        if not beside[-1] > 1e-6 * abs(diagonal[-1]):
             break
-        beside.append(length)
-        basis.append(w / length)
-    values = linalg.eigvalsh_tridiagonal(np.array(diagonal), np.array(beside[: len(diagonal) - 1]))
-    return float(values[-1])
+        basis.append(w / beside[-1])
+    return float(linalg.eigvalsh_tridiagonal(diagonal, beside[:-1])[-1])

@@ -20,7 +20,7 @@ from hyperelm._backend import backend_of
 from hyperelm._backend.arrays import to_numpy
 from hyperelm._backend.by_numpy import norm_square
 from hyperelm._linalg.planes import Numbers, block_basis, block_matrix, coordinate_matrix, planes
-from hyperelm._solvers.accumulator import Accumulator
+from hyperelm._solvers.accumulator import Accumulator, Embedding
 from hyperelm._solvers.problem import Array, Triangular
 from hyperelm._validation import FloatArray
 
@@ -114,6 +114,15 @@ class QR(Accumulator):
             part._factors.append((R, np.asfortranarray(of_copies.reshape(len(qt), -1))))
         part._count_as(self)
         return part
+
+    def over(self, algebra: Algebra, unknowns: Embedding, targets: Embedding) -> QR:
+        """The rows of R with the targets Qᵀt have the same sums of products of components as all rows."""
+        new = QR(algebra, unknowns.shape[0], targets.shape[0], self.dtype)
+        new._count_as(self)
+        ((R, qt),) = self._in_numpy()
+        new._add(unknowns.numbers(np.triu(R)), Numbers(targets.numbers(qt)))
+        new.tail += self.tail
+        return new
 
     def problems(self) -> Sequence[Triangular]:
         self._check_safe("Take double precision, or divide the columns by their size.")

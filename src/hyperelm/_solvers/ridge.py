@@ -1,28 +1,28 @@
 """The ridge with the smallest leave-one-out error.
 
-Of every row m, (a_m, t_m), there is the error e₋ₘ that it has when all other rows are fitted (`loo`). With τ, the mean
-leverage of a row, the choice is
+Every row m, (a_m, t_m), has an error e₋ₘ when all other rows are fitted (`loo`). With the mean leverage τ of a row the
+choice is
 
     λ = argmin E(λ) ((1 - τ)/(1 - γτ))²,        E(λ) = Σ_m w_m ‖e₋ₘ(λ)‖² / Σ_m w_m,
 
-on the path of `spectrum`, whose last ridge leaves nothing but the mean of the targets. The factor is the one by which γ
-raises the score of generalised cross-validation: E is the mean of few and correlated errors, and the smallest of many
-such means tends to be that of a ridge that is too small. On hundreds of real data sets γ = 1.4 halves the number
-of those on which the network is worse than ridge regression.
+on the path of `spectrum`, whose last ridge leaves nothing but the mean of the targets. The factor beside E is the one
+by which γ raises the score of generalised cross-validation. It is needed because E is the mean of few and correlated
+errors: the smallest of many such means tends to be that of a ridge that is too small. On hundreds of real data sets
+γ = 1.4 halves the number of those on which the network is worse than ridge regression.
 
-Where labels follow from the largest of the outputs y, the labels judge: the ridge has the smallest log loss of
-probabilities in proportion to exp(3y), y being the outputs for rows that are left out.
+Where labels follow from the largest of the outputs y, the ridge has the smallest log loss of the labels instead. It
+takes probabilities in proportion to exp(3y), where y are the outputs for rows that are left out.
 
 Three things keep the choice cheap.
 
-- Rows: errors are exact, but where there are many rows only some of them are left out (`drawn`): those farthest from
-  the origin, which a wrong ridge harms most, and a share of all others, which then stand for the rest.
+- Rows: errors are exact, but where there are many rows only some of them are left out (`drawn`). These are the rows
+  farthest from the origin, which a wrong ridge harms most, and a share of all others, which then stand for the rest.
 - Targets: with more than a few dozen targets T, real combinations TC of them are taken, with random signs in C. A real
-  number commutes with every hypercomplex one, so TC has the solution MC and the errors times C, whose mean
-  square is the same.
-- Unknowns: up to some hundreds, the singular vectors give the errors of all ridges at once. Beyond, they cost more than
-  a Cholesky decomposition of S = AᴴA + λ for each of a handful of ridges: with S = GᴴG the leverage of a row is
-  ‖a G⁻¹‖², and the best ridge is bracketed in steps of two decades, then by a parabola.
+  number commutes with every hypercomplex one, so TC has the solution MC and the errors times C, whose mean square is
+  the same.
+- Unknowns: up to some hundreds, the singular vectors give the errors of all ridges at once (`_on_path`). Beyond, they
+  cost more than a Cholesky decomposition of S = AᴴA + λ for each of a handful of ridges. With S = GᴴG the leverage of a
+  row is ‖a G⁻¹‖², and the best ridge is bracketed in steps of two decades, then found by a parabola (`_bracketed`).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from hyperelm._backend import backend_of, chunks
 from hyperelm._backend.arrays import namespace, to_numpy
 from hyperelm._backend.workspace import one_blas
 from hyperelm._solvers.accumulator import Accumulator
-from hyperelm._solvers.loo import BlockRows, ByBias, ByCholesky, BySpectrum, LeaveOneOut, block_rows, left_out_by
+from hyperelm._solvers.loo import AtOneRidge, BlockRows, BySpectrum, LeaveOneOut, block_rows, left_out_by
 from hyperelm._solvers.problem import NormalEquations, Reduced
 from hyperelm._solvers.solve import normal_equations
 from hyperelm._solvers.spectrum import LABELS, VALUES, Caution, Spectrum, best_permitted, is_permitted, project_out
 from hyperelm._validation import FloatArray, as_real
 
 _PER_DECADE = 5  # ridges on the path
-_NUMBERS = 2**20  # real numbers in the rows that are left out and their targets, and ...
-_PRODUCTS = 2**29  # ... products of two of them in their leverages, if there are more than ...
-_FEWEST = 256  # ... so many rows
-_FARTHEST = 0.25  # the share of these that are the farthest rows
+_NUMBERS = 2**20  # at most so many real numbers in the rows that are left out and their targets
+_PRODUCTS = 2**29  # at most so many products of two of these numbers in the leverages
+_FEWEST = 256  # but at least so many rows are left out
+_FARTHEST = 0.25  # the share of these that are the rows farthest from the origin
 _COMBINATIONS = 32  # of the targets
 _SCRATCH = 2**19  # numbers in the errors of some rows for all ridges
 _STEEPNESS = 3.0  # of probabilities, as functions of the outputs
@@ -62,7 +62,7 @@ class RowSample:
     """Rows to be left out.
 
     H, T : (m, L, d) and (m, N, d), the hidden layer and the targets
-    weight : (m,), what is left out of the sums: the weight of one sample
+    weight : (m,), the part of the weight of a row that is left out: that of one sample
     times : (m,), how much the squared error of the row counts
     """
 
@@ -79,8 +79,8 @@ class RowSample:
 class Choice(NamedTuple):
     """A ridge and its mean squared leave-one-out error.
 
-    is_bias_only : whether it leaves nothing but the bias
-    cut_off : whether it is the smallest that rounding lets one see, so that a smaller one may be better
+    is_bias_only : whether this ridge leaves nothing but the bias
+    cut_off : whether this is the smallest ridge that rounding lets one see, so that a smaller one may be better
     """
 
     ridge: float
@@ -90,14 +90,14 @@ class Choice(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Mean squared leave-one-out errors of some ridges, and what they are compared by."""
+    """Mean squared leave-one-out errors of some ridges, and the scores by which these ridges are compared."""
 
     errors: NDArray[np.float64]
     compared: NDArray[np.float64]
 
     @classmethod
     def of(cls, errors: NDArray[np.float64], leverage: NDArray[np.float64]) -> Scores:
-        """From the errors and the mean leverage τ of a row; infinite where there is no error, or no row to spare."""
+        """From errors and the mean leverage τ of a row; infinite where there is no error, or where γτ is 1 or more."""
         left = 1 - VALUES.freedom * leverage
         errors, compared = np.where(np.isnan(errors), np.inf, errors), np.full(len(errors), np.inf)
         spare = np.isfinite(errors) & (left > 0)
@@ -106,27 +106,25 @@ class Scores(NamedTuple):
 
 
 def sample_size(accumulator: Accumulator) -> int:
-    """How many of its rows are left out."""
+    """How many of the rows that `accumulator` has seen are left out."""
     numbers = max(1, (accumulator.unknowns + min(accumulator.targets, _COMBINATIONS)) * accumulator.algebra.dim)
     return max(_FEWEST, min(_NUMBERS // numbers, _PRODUCTS // numbers**2))
 
 
 def drawn(lengths: NDArray[np.float64], share: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """A share of rows of these lengths, and for how many rows each of them stands.
+    """The places of a share of rows of these lengths, and for how many rows each of them stands.
 
     The longest stand for themselves. Of the others, in the order of their lengths, every k-th stands for k rows.
     """
-    count = len(lengths)
-    wanted = min(count, int(np.ceil(share * count)))
-    if wanted == count:
-        return np.arange(count), np.ones(count)
+    n_rows = len(lengths)
+    n_drawn = min(n_rows, int(np.ceil(share * n_rows)))
+    if n_drawn == n_rows:
+        return np.arange(n_rows), np.ones(n_rows)
     order = np.argsort(-lengths, kind="stable")
-    longest = int(_FARTHEST * wanted)
-    others = count - longest
-    steps = ((np.arange(wanted - longest) + 0.5) * others / (wanted - longest)).astype(np.intp)
-    at = np.concatenate([order[:longest], order[longest + steps]])
-    times = np.concatenate([np.ones(longest), np.full(wanted - longest, others / (wanted - longest))])
-    return at, times
+    longest = int(_FARTHEST * n_drawn)
+    others, k = n_drawn - longest, (n_rows - longest) / (n_drawn - longest)
+    steps = ((np.arange(others) + 0.5) * (n_rows - longest) / others).astype(np.intp)
+    return np.append(order[:longest], order[longest + steps]), np.append(np.ones(longest), np.full(others, k))
 
 
 def row_lengths(X: Any) -> NDArray[np.float64]:
@@ -136,12 +134,12 @@ def row_lengths(X: Any) -> NDArray[np.float64]:
     return np.asarray(to_numpy(backend_of(x).lengths(x)), np.float64)
 
 
-def combinations(targets: int, *, labels: bool = False) -> NDArray[np.float64] | None:
-    """C, (N, R), with E[CCᵀ] = 1; None where all targets are taken, as those of labels are."""
-    if labels or targets <= _COMBINATIONS:
+def combinations(targets: int, count: int = _COMBINATIONS, *, labels: bool = False) -> NDArray[np.float64] | None:
+    """C, (N, count), with E[CCᵀ] = 1; None where all targets are taken, as those of labels are."""
+    if labels or targets <= count:
         return None
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(targets, _COMBINATIONS))
-    return signs / np.sqrt(_COMBINATIONS)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(targets, count))
+    return signs / np.sqrt(count)
 
 
 def mixed(T: FloatArray, C: NDArray[np.float64]) -> FloatArray:
@@ -160,8 +158,8 @@ def best_by_loo(
 ) -> Choice:
     """The ridge with the smallest leave-one-out error on a sample of the rows that `accumulator` has seen.
 
-    `free` names unknowns that no ridge penalises. Of the N d components of an error those in `places` count, and the
-    mean is that of so many `columns`. `labels` says that targets are indicators.
+    `free` names unknowns that no ridge penalises. Of the N d components of an error those in `places` count. They are
+    summed and divided by the number of `columns`. `labels` says that targets are indicators.
     """
     accumulator.check_squares()
     mean = _Mean(sample, places, columns, labels)
@@ -173,7 +171,7 @@ def best_by_loo(
         return _on_path(Spectrum(accumulator, free, problems), mean)
 
 
-Part = tuple[slice, list[BlockRows]]
+Part = tuple[slice, list[BlockRows]]  # some rows of the sample, and these rows in all blocks of the algebra
 
 
 @dataclass(frozen=True)
@@ -189,25 +187,25 @@ class _Mean:
     def caution(self) -> Caution:
         return LABELS if self.labels else VALUES
 
-    def parts(self, accumulator: Accumulator, reduced: Sequence[Reduced], ridges: int) -> Iterator[Part]:
-        """The sample in all blocks of the algebra, as many rows at a time as have errors for so many ridges."""
+    def parts(self, accumulator: Accumulator, reduced: Sequence[Reduced], n_ridges: int) -> Iterator[Part]:
+        """The sample, as many rows at a time as leave room for the errors of so many ridges."""
         sample = self.sample
-        size = max(16, _SCRATCH // max(1, ridges * sample.T[0].size))
-        for rows in chunks(len(sample.H), size):
-            yield rows, block_rows(accumulator, reduced, sample.H[rows], sample.T[rows])
+        size = max(16, _SCRATCH // max(1, n_ridges * sample.T[0].size))
+        for at in chunks(len(sample.H), size):
+            yield at, block_rows(accumulator, reduced, sample.H[at], sample.T[at])
 
     def scores(self, method: LeaveOneOut, parts: Iterable[Part] | None = None) -> Scores:
-        """Of every ridge; infinite where a row has no such error. `parts` are those of the sample, if known."""
-        sample, ridges = self.sample, len(method.ridges)
-        total, leverage, log_loss = np.zeros(ridges), np.zeros(ridges), np.zeros(ridges)
-        for rows, blocks in self.parts(method.accumulator, method.reduced, ridges) if parts is None else parts:
-            e, of_rows = left_out_by(method, blocks, sample.weight[rows])
-            leverage += sample.times[rows] @ of_rows
-            e = e.reshape(len(e), ridges, -1)[:, :, self.places].astype(np.float64, copy=False)
-            total += np.einsum("m,mrc,mrc->r", sample.times[rows], e, e)
+        """The scores of every ridge; infinite where a row has no such error. `parts` is the sample, if known."""
+        sample, n_ridges = self.sample, len(method.ridges)
+        total, leverage, log_loss = np.zeros(n_ridges), np.zeros(n_ridges), np.zeros(n_ridges)
+        for at, blocks in self.parts(method.accumulator, method.reduced, n_ridges) if parts is None else parts:
+            e, of_rows = left_out_by(method, blocks, sample.weight[at])
+            leverage += sample.times[at] @ of_rows
+            e = e.reshape(len(e), n_ridges, -1)[:, :, self.places].astype(np.float64, copy=False)
+            total += np.einsum("m,mrc,mrc->r", sample.times[at], e, e)
             if self.labels:
-                indicators = sample.T[rows].reshape(len(e), 1, -1)[:, :, self.places]
-                log_loss += sample.times[rows] @ _log_loss(e + indicators, indicators)
+                indicators = sample.T[at].reshape(len(e), 1, -1)[:, :, self.places]
+                log_loss += sample.times[at] @ _log_loss(e + indicators, indicators)
         count = sample.times.sum()
         scores = Scores.of(total / (self.columns * count), leverage / count)
         if not self.labels:
@@ -216,7 +214,7 @@ class _Mean:
 
     @property
     def rounding(self) -> float:
-        """Differences of scores that say nothing: 1e3 eps of the spread of the targets, and a few of their size.
+        """Scores that differ by less are equal: 1e3 eps of the spread of the targets and 4 eps of their size, squared.
 
         Log losses are never as exact, since they hardly change once all labels are right.
         """
@@ -225,36 +223,47 @@ class _Mean:
         T, eps = self.sample.T.astype(np.float64, copy=False), float(np.finfo(self.sample.T.dtype).eps)
         return float((1e3 * eps * T.std(axis=0).max(initial=0)) ** 2 + (4 * eps * np.abs(T).max(initial=0)) ** 2)
 
+    def leaves_residual(self, error: float) -> bool:
+        """Whether an error is more than rounding."""
+        return self.rounding < error < np.inf
+
 
 def _on_path(spectrum: Spectrum, mean: _Mean) -> Choice:
     """From the scores of all ridges on the path."""
     if spectrum.largest == 0:  # a constant layer: any ridge leaves its weights at zero
-        return Choice(1.0, float(mean.scores(ByBias(spectrum.accumulator, spectrum.reduced)).errors[0]))
+        return Choice(1.0, float(mean.scores(AtOneRidge(spectrum.accumulator, spectrum.reduced)).errors[0]))
     ridges = spectrum.path(_PER_DECADE)
     scores = mean.scores(BySpectrum(spectrum, ridges))
     best = best_permitted(spectrum.shares(ridges), scores.compared, mean.caution, mean.rounding)
     error = float(scores.errors[best])
-    is_bias_only = best == len(ridges) - 1 and mean.rounding < error < np.inf
+    is_bias_only = best == len(ridges) - 1 and mean.leaves_residual(error)
     return Choice(float(ridges[best]), error, is_bias_only, cut_off=best == 0)
 
 
 def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> Choice:
-    """From the scores of a handful of ridges 10ᵘσ₁²: steps of two decades in u, then where a parabola is smallest."""
+    """From the scores of a handful of ridges λ = 10ᵘσ₁², in three steps.
+
+    1. A coarse grid of u, in steps of two decades, gives a first best u.
+    2. While the best u is the first or the last one tried, u moves on in that direction, in steps of one decade.
+    3. A parabola through the best u and its two neighbours gives one more u, where the parabola is smallest.
+    """
     problems: list[NormalEquations] = [part.problem for part in reduced]
     largest = max(problem.largest() for problem in problems)
     parts = list(mean.parts(accumulator, reduced, 1))
-    of_bias = mean.scores(ByBias(accumulator, reduced), parts)
+    of_bias = mean.scores(AtOneRidge(accumulator, reduced), parts)
+    error_of_bias = float(of_bias.errors[0])
     if largest == 0:  # a constant layer: any ridge leaves its weights at zero
-        return Choice(1.0, float(of_bias.errors[0]))
+        return Choice(1.0, error_of_bias)
     known: dict[float, Scores] = {}
 
     def score(u: float) -> float:
         if u not in known:
             ridge = largest**2 * 10**u
             factors = [factor for problem in problems if (factor := problem.cholesky(ridge)) is not None]
-            method = ByCholesky(accumulator, reduced, factors, ridge, largest)
-            nothing = Scores(np.full(1, np.inf), np.full(1, np.inf))
-            known[u] = mean.scores(method, parts) if len(factors) == len(problems) else nothing
+            if len(factors) == len(problems):
+                known[u] = mean.scores(AtOneRidge(accumulator, reduced, factors, ridge, largest), parts)
+            else:
+                known[u] = Scores(np.full(1, np.inf), np.full(1, np.inf))
         return float(known[u].compared[0])
 
     def is_open(u: float) -> bool:
@@ -267,14 +276,13 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
     rounding = max(problem.floor for problem in problems)
     lowest = float(np.log10(max(rounding, VALUES.extrapolation)))
     best = min(np.arange(lowest + 1, 0.5, 2.0).tolist() or [0.0], key=score)
-    # Where the best is the first or the last, the curve goes on beyond it, in steps of one decade.
     for step, end in ((1.0, max), (-1.0, min)):
         while best == end(known) and is_open(best + step):
             best = min((best, best + step), key=score)
     best = min((best, _vertex(best, {u: score(u) for u in known})), key=score)
     if of_bias.compared[0] <= score(best) + mean.rounding:
-        error = float(of_bias.errors[0])
-        return Choice(largest**2 / float(np.finfo(accumulator.dtype).eps), error, mean.rounding < error < np.inf)
+        ridge = largest**2 / float(np.finfo(accumulator.dtype).eps)
+        return Choice(ridge, error_of_bias, mean.leaves_residual(error_of_bias))
     cut_off = best == min(known) and 10 ** (best - 1) < rounding
     return Choice(largest**2 * 10**best, float(known[best].errors[0]), cut_off=cut_off)
 
@@ -286,8 +294,11 @@ def _log_loss(outputs: NDArray[Any], indicators: NDArray[Any]) -> NDArray[Any]:
 
 
 def _vertex(best: float, scores: Mapping[float, float]) -> float:
-    """Where the parabola through the best point and its neighbours is smallest, of the logarithms of scores; the best
-    point itself where it has no neighbour on one side, or where the parabola is not bent."""
+    """Where the parabola through the logarithms of the scores at the best u and its two neighbours is smallest.
+
+    It is the best u itself if a neighbour is missing or if the parabola is not bent upwards. It lies at most half way
+    from the best u to a neighbour.
+    """
     below = max((u for u in scores if u < best and scores[u] < np.inf), default=best)
     above = min((u for u in scores if u > best and scores[u] < np.inf), default=best)
     if not below < best < above or min(scores[below], scores[best], scores[above]) <= 0:

@@ -2,10 +2,10 @@
 
 Normal equations with a fixed ridge need a Cholesky decomposition only; all else takes the singular values.
 
-`gram` is the fastest accumulator. It has a backward error of eps times the condition of the matrix and a forward error
-of eps times its square; `qr` and `svd` promise eps and eps times the condition. "auto" begins with `gram` and looks at
-the condition of the matrix, ridge included. Beyond 1e4 in double or 1e3 in single precision it reads the rows again
-with `qr`. Rows that are read once go to `qr` at once, unless a fixed ridge keeps the condition small.
+`gram` is the fastest accumulator. Its backward error is eps times the condition of the matrix, and its forward error is
+eps times the square of the condition. `qr` and `svd` promise eps and eps times the condition. "auto" begins with `gram`
+and looks at the condition of the matrix, ridge included. Beyond 1e4 in double or 1e3 in single precision it reads the
+rows again with `qr`. Rows that are read once go to `qr` at once, unless a fixed ridge keeps the condition small.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Solution:
     rank, condition : those of Φ_L(A)
     largest : the largest singular value of Φ_L(A)
     ridge : the penalty that was used
-    seen : whether the accumulator shows the residual by which the ridge was chosen
-    cut_off : whether smaller ridges than it shows may have been a better choice
+    seen : whether the residual by which the ridge was chosen is more than the rounding of the accumulator
+    cut_off : whether a ridge that is too small for the accumulator to show may be a better choice
     is_bias_only : whether the ridge leaves nothing but the unknowns that it does not penalise
     """
 
@@ -74,16 +74,20 @@ def solve(
     relative to the largest; `caution` keeps "gcv" from ridges that are too small.
     """
     check_ridge(ridge)
-    if len(set(free)) < len(free) or not all(0 <= row < accumulator.unknowns for row in free):
-        raise ValueError(
-            f"`free` must name different unknowns, from 0 to {accumulator.unknowns - 1}, got {list(free)}."
-        )
-    if accumulator.unknowns == 0:
-        return Solution(
-            np.zeros((0, accumulator.targets, accumulator.algebra.dim), accumulator.dtype), 0, 1.0, 0.0, 0.0
-        )
+    L = accumulator.unknowns
+    if len(set(free)) < len(free) or not all(0 <= unknown < L for unknown in free):
+        raise ValueError(f"`free` must name different unknowns, from 0 to {L - 1}, got {list(free)}.")
+    if L == 0:
+        coef = np.zeros((0, accumulator.targets, accumulator.algebra.dim), accumulator.dtype)
+        return Solution(coef, rank=0, condition=1.0, largest=0.0, ridge=0.0)
     with one_blas():
-        return _solve(accumulator, ridge, free, rtol, caution)
+        problems = accumulator.problems()
+        if ridge != "gcv":
+            return _with_ridge(accumulator, problems, float(ridge), free, rtol)
+        spectrum = Spectrum(accumulator, free, problems)
+        choice = spectrum.best_by_gcv(caution)
+        solution = _with_ridge(accumulator, problems, choice.ridge, free, rtol, spectrum)
+        return replace(solution, seen=choice.seen, cut_off=choice.cut_off, is_bias_only=choice.is_bias_only)
 
 
 def check_ridge(ridge: Any) -> None:
@@ -92,21 +96,10 @@ def check_ridge(ridge: Any) -> None:
         raise ValueError(f"`ridge` must be a finite number >= 0 or one of 'auto', 'loo', 'gcv', got {ridge!r}.")
 
 
-def _solve(
-    accumulator: Accumulator, ridge: float | str, free: Sequence[int], rtol: float | None, caution: Caution
-) -> Solution:
-    problems = accumulator.problems()
-    if ridge != "gcv":
-        return _with_ridge(accumulator, problems, float(ridge), free, rtol)
-    spectrum = Spectrum(accumulator, free, problems)
-    penalty = spectrum.best_by_gcv(caution)
-    solution = _with_ridge(accumulator, problems, penalty, free, rtol, spectrum)
-    return replace(
-        solution,
-        seen=spectrum.sees_residual(penalty),
-        cut_off=spectrum.is_cut_off(caution),
-        is_bias_only=spectrum.is_bias_only(penalty),
-    )
+def normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
+    """The problems, if they are all given by normal equations; else none."""
+    normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
+    return normal if len(normal) == len(problems) else []
 
 
 def _with_ridge(
@@ -117,88 +110,62 @@ def _with_ridge(
     rtol: float | None,
     spectrum: Spectrum | None = None,
 ) -> Solution:
+    """The solution for one ridge. `spectrum` is that of the problems, where it is known already."""
+    free = free if ridge > 0 else ()  # without a ridge nothing is penalised
     # Cholesky solves AᴴA + λ with all singular values, also with those that the eigenvalues of AᴴA hide. It cannot cut
     # singular values, so a larger rtol needs the spectrum.
     uncut = rtol is None or (ridge > 0 and rtol <= np.sqrt(np.finfo(accumulator.dtype).eps))
-    if uncut and (normal := normal_equations(problems)) and (spectrum is None or ridge > 0):
-        solution = _by_cholesky(accumulator, normal, ridge, free, rtol, spectrum)
-        if solution is not None:
-            return solution
-    return _by_spectrum(spectrum or Spectrum(accumulator, free if ridge > 0 else (), problems), problems, ridge, rtol)
+    normal = normal_equations(problems) if uncut and (spectrum is None or ridge > 0) else []
+    reduced = project_out(accumulator, normal, free)
+    factors = [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
+    if normal and len(factors) == len(normal):
+        if ridge > 0:
+            known: Known | None = _rank_and_condition(accumulator, problems, rtol, spectrum)
+        else:
+            known = _from_extremes(accumulator, normal, factors)
+        if known is not None:
+            xs = [part.restore(factor.solution(part.problem.cross)) for part, factor in zip(reduced, factors)]
+            return Solution(accumulator.coef(xs), *known, ridge)
+    # Rounding has left too little of AᴴA, or singular values are cut, or there are no normal equations.
+    spectrum = spectrum or Spectrum(accumulator, free, problems)
+    coef = spectrum.solution(ridge, default_rtol(accumulator) if rtol is None else rtol)
+    return Solution(coef, *_rank_and_condition(accumulator, problems, rtol, spectrum), ridge)
 
 
-def normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
-    """The problems, if they are all given by normal equations; else none."""
-    normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
-    return normal if len(normal) == len(problems) else []
-
-
-def _by_cholesky(
-    accumulator: Accumulator,
-    problems: Sequence[NormalEquations],
-    ridge: float,
-    free: Sequence[int],
-    rtol: float | None,
-    spectrum: Spectrum | None,
-) -> Solution | None:
-    """From AᴴA + λ = RᴴR, or None where rounding has left too little of AᴴA for that."""
-    xs, factors = [], []
-    for reduced in project_out(accumulator, problems, free if ridge > 0 else ()):
-        factor = reduced.problem.cholesky(ridge)
-        if factor is None:
-            return None
-        xs.append(reduced.restore(reduced.problem.solution(factor)))
-        factors.append(factor)
-    if ridge > 0:
-        return Solution(accumulator.coef(xs), *_rank_and_condition(accumulator, problems, rtol, spectrum), ridge)
-    known = _from_extremes(accumulator, problems, factors)
-    return None if known is None else Solution(accumulator.coef(xs), *known, ridge)
-
-
-def _by_spectrum(spectrum: Spectrum, problems: Sequence[Problem], ridge: float, rtol: float | None) -> Solution:
-    """From the singular value decomposition of every block."""
-    accumulator = spectrum.accumulator
-    x = spectrum.solution(ridge, default_rtol(accumulator) if rtol is None else rtol)
-    return Solution(x, *_rank_and_condition(accumulator, problems, rtol, spectrum), ridge)
+Known = tuple[int, float, float]  # the rank, the condition and the largest singular value of Φ_L(A)
 
 
 def _rank_and_condition(
     accumulator: Accumulator, problems: Sequence[Problem], rtol: float | None, spectrum: Spectrum | None
-) -> tuple[int, float, float]:
-    """Of Φ_L(A), and its largest singular value: from all of them where they are known, or else as cheap as can be."""
+) -> Known:
+    """From all singular values, if the spectrum has them or if the cheaper estimate of two of them says too little."""
     if spectrum is not None and spectrum.is_whole:
-        return _from_values(accumulator, problems, [part.sigma for part in spectrum.parts], rtol)
-    if rtol is None and (normal := normal_equations(problems)):
-        known = _from_extremes(accumulator, normal, [problem.cholesky(0.0) for problem in normal])
-        if known is not None:
-            return known
-    return _from_values(accumulator, problems, [problem.singular_values() for problem in problems], rtol)
-
-
-def _from_extremes(
-    accumulator: Accumulator, problems: Sequence[NormalEquations], factors: Sequence[Cholesky | None]
-) -> tuple[int, float, float] | None:
-    """Full rank and an estimate of the condition, or None where AᴴA does not show them."""
-    extremes = [problem.extreme_values(factor) for problem, factor in zip(problems, factors)]
-    largest, smallest = max(e[0] for e in extremes), min(e[1] for e in extremes)
-    eps = np.finfo(accumulator.dtype).eps
-    if not smallest > largest * np.sqrt(eps * accumulator.algebra.dim * accumulator.unknowns):
-        return None
-    return accumulator.algebra.dim * accumulator.unknowns, largest / smallest, largest
-
-
-def _from_values(
-    accumulator: Accumulator, problems: Sequence[Problem], values: Sequence[Array], rtol: float | None
-) -> tuple[int, float, float]:
-    """Rank and condition of Φ_L(A) from the singular values of all blocks."""
+        values: list[Array] = [part.sigma for part in spectrum.parts]
+    else:
+        if rtol is None and (normal := normal_equations(problems)):
+            known = _from_extremes(accumulator, normal, [problem.cholesky(0.0) for problem in normal])
+            if known is not None:
+                return known
+        values = [problem.singular_values() for problem in problems]
     largest = max((float(v[0]) for v in values if len(v)), default=0.0)
     cutoff = (default_rtol(accumulator) if rtol is None else rtol) * largest
     rank = sum(problem.multiplicity * int(np.sum(v > cutoff)) for problem, v in zip(problems, values))
     side = accumulator.algebra.dim * min(accumulator.n_rows, accumulator.unknowns)
     if rank < side or side == 0:
         return rank, float("inf") if side else 1.0, largest
-    smallest = min(float(v[v > cutoff][-1]) for v in values)
-    return rank, largest / smallest, largest
+    return rank, largest / min(float(v[v > cutoff][-1]) for v in values), largest
+
+
+def _from_extremes(
+    accumulator: Accumulator, problems: Sequence[NormalEquations], factors: Sequence[Cholesky | None]
+) -> Known | None:
+    """Full rank and an estimate of the condition, or None where AᴴA does not show them."""
+    extremes = [problem.extreme_values(factor) for problem, factor in zip(problems, factors)]
+    largest, smallest = max(e[0] for e in extremes), min(e[1] for e in extremes)
+    size = accumulator.algebra.dim * accumulator.unknowns
+    if not smallest > largest * np.sqrt(np.finfo(accumulator.dtype).eps * size):
+        return None
+    return size, largest / smallest, largest
 
 
 # ---------------------------------------------------------------------- which answer is trusted
@@ -219,7 +186,10 @@ def answer(
     caution: Caution = VALUES,
     final: bool,
 ) -> Solution | None:
-    """What `accumulator` says; None where that cannot be trusted and is not the `final` word."""
+    """The solution by `accumulator`; None where it cannot be trusted and another accumulator can still be tried.
+
+    `final` says that there is no other one.
+    """
     if not (final or accumulator.is_safe):
         return None
     solution = solve(accumulator, ridge, free=free, rtol=rtol, caution=caution)
@@ -233,10 +203,10 @@ def answer(
 
 
 def effective_condition(solution: Solution) -> float:
-    """The condition of the matrix with the ridge below it, √((σ₁² + λ)/(σₙ² + λ)).
+    """The condition √((σ₁² + λ)/(σₙ² + λ)) of the matrix with √λ times the identity below it.
 
-    With a ridge, σₙ is that of all unknowns, and 0 where there are more of them than rows; without one, the solution of
-    least norm has nothing to do with it.
+    With a ridge, σₙ is the smallest singular value for all unknowns: 0 where the rank is below their number. Without
+    one, only singular values above zero matter to the solution of least norm.
     """
     if solution.largest == 0:
         return 1.0

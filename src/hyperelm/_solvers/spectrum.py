@@ -1,29 +1,35 @@
 """All ridges from one decomposition: the weights and their score by generalised cross-validation.
 
-Of the real problem Φ_L(A) φ(X) ≈ φ(B), with n = d Σw rows and the hat matrix P_λ, generalised cross-validation
-minimises
+The real problem is Φ_L(A) φ(X) ≈ φ(B), with n = d Σw rows. Its hat matrix P_λ takes the targets to their predictions.
+Generalised cross-validation (GCV) chooses the ridge with the smallest score
 
     GCV(λ) = n ‖(1 - P_λ) φ(B)‖² / (n - γ tr P_λ)²
 
-over a path of ridges. With the singular values of each block, from which the unpenalised unknowns were projected out,
-both curves, and X_λ, cost next to nothing for another λ.
+on a path of ridges. Once the free unknowns are projected out and the singular values σ of every block are known, each
+further λ costs next to nothing:
 
-γ = 1 is the classical score. It undersmooths: with repeated rows, heavy tails or few distinct values it takes ridges
-near zero. γ > 1 makes every degree of freedom cost more.
+- the residual is ‖(1 - P_λ) φ(B)‖² = tail + Σ (λ/(σ²+λ))² |z|², where no λ explains the tail (`_residuals`),
+- the degrees of freedom are tr P_λ = rank - Σ λ/(σ²+λ) (`gcv`),
+- the weights are V diag(σ/(σ²+λ)) z (`solution`).
 
-The path has two ends. The upper one is σ₁²/eps, σ₁ being the largest singular value: there the penalised weights
-vanish to rounding, and the unpenalised bias predicts the mean. The lower one is the higher of two floors.
+γ = 1 is the classical score. It tends to choose too small a ridge: with repeated rows, heavy tails or few distinct
+values it takes ridges near zero. γ > 1 makes every degree of freedom cost more.
 
-- Rounding: below `Problem.floor` the accumulator does not show what a ridge does.
-- Extrapolation: rows are left unexplained by the ridges above λ, with residuals r. What λ adds to the weights has a
-  norm of at most ‖r‖/(2√λ). Along their main direction the rows have a root mean square of σ₁/√n. So what λ adds to
-  the prediction of a new row of that length, in whatever direction it points, is at most
+The path of ridges has two ends. The upper one is σ₁²/eps, where σ₁ is the largest singular value. There the penalised
+weights vanish to rounding, and the unpenalised bias predicts the mean. The lower end is the higher of two floors.
 
-      ‖r‖/√n · σ₁/(2√λ).
+- Rounding: below the `floor` of a problem, the accumulator does not show what a ridge does.
+- Extrapolation: a small ridge must not let predictions of new rows explode. The bound follows in four steps.
 
-  This must not be more than 500 times the root mean square of the targets, which is λ/σ₁² >= 1e-6 ‖r‖²/‖t‖². The share
-  ‖r‖²/‖t‖² is taken from the scores of the ridges above λ. So the floor is 1e-6 for targets with noise, and lower only
-  where more and more of the targets is explained.
+  1. The ridges above λ leave residuals r. What λ adds to the weights has a norm of at most ‖r‖/(2√λ).
+  2. Along their main direction the rows have a root mean square of σ₁/√n. So what λ adds to the prediction of a new
+     row of that length, in whatever direction it points, is at most ‖r‖/√n · σ₁/(2√λ).
+  3. This must not be more than 500 times the root mean square of the targets, ‖t‖/√n. That is the condition
+
+         λ/σ₁² >= 1e-6 ‖r‖²/‖t‖².
+
+  4. The share ‖r‖²/‖t‖² is taken from the scores of the ridges above λ. So the floor is 1e-6 for targets with noise. It
+     is lower only where more and more of the targets is explained.
 
 Where labels follow from the largest output, an output that is far off costs no more than one label. There γ is 1, and
 only rounding has a floor (`Caution`).
@@ -47,7 +53,7 @@ PER_DECADE = 10  # ridges that GCV looks at
 
 
 class Caution(NamedTuple):
-    """How the choice of a ridge is kept from too small ones.
+    """What keeps the choice of a ridge from too small ones.
 
     freedom : γ, what a degree of freedom costs
     extrapolation : the smallest ridge on a path for targets with noise, relative to σ₁²
@@ -59,6 +65,20 @@ class Caution(NamedTuple):
 
 VALUES = Caution(freedom=1.4, extrapolation=1e-6)  # of targets that are values
 LABELS = Caution(freedom=1.0, extrapolation=0.0)  # of targets that are the indicators of labels
+
+
+class ChoiceByGCV(NamedTuple):
+    """The ridge with the best score, and how far the accumulator shows that.
+
+    seen : whether the residual is more than rounding
+    cut_off : whether a ridge that is too small for the accumulator to show may be better
+    is_bias_only : whether only the unknowns without a penalty are left, and these leave a residual
+    """
+
+    ridge: float
+    seen: bool
+    cut_off: bool
+    is_bias_only: bool
 
 
 class Spectrum:
@@ -90,7 +110,7 @@ class Spectrum:
         return max(part.problem.floor for part in self.reduced)
 
     def path(self, per_decade: int = PER_DECADE) -> NDArray[np.float64]:
-        """Ridges from the floor of rounding to 100 σ₁², evenly on a logarithmic scale, and one for the bias alone.
+        """Ridges from the floor of rounding to 100 σ₁², evenly on a logarithmic scale, and σ₁²/eps for the bias alone.
 
         Relative to σ₁² they are powers of ten, so the paths of two spectra match from their ends down.
         """
@@ -104,30 +124,19 @@ class Spectrum:
             )
         lowest = int(np.ceil(per_decade * np.log10(self.floor)))
         even = 10.0 ** (np.arange(lowest, 2 * per_decade + 1) / per_decade)
-        return np.append(square * even, self.largest_ridge)
+        return np.append(square * even, square / float(np.finfo(self.accumulator.dtype).eps))
 
     def shares(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """Ridges in units of σ₁²."""
         return np.asarray(ridges / self.largest / self.largest)
 
-    @property
-    def largest_ridge(self) -> float:
-        """The ridge from which on the penalised weights are zero to rounding."""
-        return self.largest * self.largest / float(np.finfo(self.accumulator.dtype).eps)
-
-    def is_bias_only(self, ridge: float) -> bool:
-        """Whether a ridge leaves nothing but the unknowns that it does not penalise, and these leave a residual."""
-        if self.largest == 0 or ridge < self.largest_ridge:
-            return False
-        return bool(
-            self._residuals(np.array([ridge]))[0]
-            > float(np.finfo(self.accumulator.dtype).eps) * self.accumulator.square
-        )
+    def _seen(self) -> list[NDArray[np.bool_]]:
+        """Which singular values of every block are not zero."""
+        return [part.sigma > default_rtol(self.accumulator) * self.largest for part in self.parts]
 
     def gcv(self, ridges: NDArray[np.float64], caution: Caution = VALUES) -> NDArray[np.float64]:
         """The scores of ridges; infinite where γ tr P_λ >= n, so that no degrees of freedom are left."""
-        n = self.accumulator.algebra.dim * self.accumulator.weight
-        seen = [part.sigma > default_rtol(self.accumulator) * self.largest for part in self.parts]
+        n, seen = self.accumulator.algebra.dim * self.accumulator.weight, self._seen()
         ranks = [reduced.root.shape[1] + int(kept.sum()) for reduced, kept in zip(self.reduced, seen)]
         # n - γ tr P = (n - γ rank) + γ Σ λ/(σ²+λ) over the singular values that are not zero: in this order the digits
         # are kept where γ tr P is close to n.
@@ -138,35 +147,6 @@ class Spectrum:
         numerators = n * self._residuals(ridges)
         return np.divide(numerators, degrees_left**2, out=np.full(len(ridges), np.inf), where=degrees_left > 0)
 
-    def resolution(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The squared error of a row, summed over its targets, that rounding alone may cause, for every ridge.
-
-        A prediction is a sum of numbers of the size ‖h‖‖x_λ‖, with ‖h‖ = σ₁/√n along the main direction of the rows.
-        """
-        square = np.zeros(len(ridges))
-        for part in self.parts:
-            seen = part.sigma > default_rtol(self.accumulator) * self.largest
-            sigma = np.asarray(part.sigma[seen], np.float64)
-            gains = 1 / (sigma + ridges[:, None] / sigma)  # σ/(σ²+λ), also where σ² underflows
-            square += gains**2 @ part.energies()[seen]
-        eps = float(np.finfo(self.accumulator.dtype).eps)
-        return (10 * eps * self.largest) ** 2 * square / max(self.accumulator.weight, 1.0)
-
-    def sees_residual(self, ridge: float) -> bool:
-        """Whether the residual that GCV goes by is more than rounding."""
-        return self.accumulator.shows(float(self._residuals(np.array([ridge]))[0]))
-
-    def is_cut_off(self, caution: Caution) -> bool:
-        """Whether normal equations hide singular values, and the scores still fall at the smallest ridge they show."""
-        if self.accumulator.tail is not None or self.largest == 0:
-            return False
-        lowest = self.floor * self.largest * self.largest
-        if not any((part.sigma**2 <= lowest).any() for part in self.parts):
-            return False
-        ridges = self.path()
-        scores = self.gcv(ridges, caution)
-        return bool(scores[0] < scores[PER_DECADE] and is_permitted(self.shares(ridges), scores, caution)[0])
-
     def _residuals(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """‖(1 - P_λ) φ(B)‖²."""
         tail = self.accumulator.tail
@@ -174,29 +154,50 @@ class Spectrum:
             seen = sum(part.explained for part in self.reduced) + sum(float(s.energies().sum()) for s in self.parts)
             tail = max(self.accumulator.square - seen, 0.0)
         tail += sum(part.beyond for part in self.parts)
-        return np.asarray(
-            sum((part.shrinkage(ridges) ** 2 @ part.energies() for part in self.parts), np.full(len(ridges), tail))
-        )
+        of_parts = (part.shrinkage(ridges) ** 2 @ part.energies() for part in self.parts)
+        return np.asarray(sum(of_parts, np.full(len(ridges), tail)))
 
-    def best_by_gcv(self, caution: Caution = VALUES) -> float:
+    def resolution(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The squared error of a row, summed over its targets, that rounding alone may cause, for every ridge.
+
+        A prediction is a sum of numbers of the size ‖h‖‖x_λ‖, with ‖h‖ = σ₁/√n along the main direction of the rows.
+        """
+        square = np.zeros(len(ridges))
+        for part, seen in zip(self.parts, self._seen()):
+            sigma = np.asarray(part.sigma[seen], np.float64)
+            gains = 1 / (sigma + ridges[:, None] / sigma)  # σ/(σ²+λ), also where σ² underflows
+            square += gains**2 @ part.energies()[seen]
+        eps = float(np.finfo(self.accumulator.dtype).eps)
+        return (10 * eps * self.largest) ** 2 * square / max(self.accumulator.weight, 1.0)
+
+    def best_by_gcv(self, caution: Caution = VALUES) -> ChoiceByGCV:
         """The ridge on the path with the smallest score; the largest where none has one."""
-        if self.largest == 0:
-            return 0.0
-        self.accumulator.check_squares()
-        ridges = self.path()
-        scores = self.gcv(ridges, caution)
-        weight, n_rows = self.accumulator.weight, self.accumulator.n_rows
-        if not np.isfinite(scores).any():
-            warnings.warn(
-                "No ridge leaves more samples than unknowns, so the largest was taken: weights count samples, and "
-                f"their sum is {weight:g} on {n_rows} rows. Give them a mean of 1, or a ridge.",
-                stacklevel=2,
-            )
-            return float(ridges[-1])
-        return float(ridges[best_permitted(self.shares(ridges), scores, caution)])
+        accumulator, ridge, cut_off, is_largest = self.accumulator, 0.0, False, False
+        if self.largest > 0:
+            accumulator.check_squares()
+            ridges = self.path()
+            scores, shares = self.gcv(ridges, caution), self.shares(ridges)
+            best = len(ridges) - 1
+            if np.isfinite(scores).any():
+                best = best_permitted(shares, scores, caution)
+            else:
+                warnings.warn(
+                    "No ridge leaves more samples than unknowns, so the largest was taken: weights count samples, and "
+                    f"their sum is {accumulator.weight:g} on {accumulator.n_rows} rows. Give them a mean of 1, or a "
+                    "ridge.",
+                    stacklevel=2,
+                )
+            ridge, is_largest = float(ridges[best]), best == len(ridges) - 1
+            # Normal equations may hide singular values. The choice is cut off if scores still fall where these begin.
+            lowest = self.floor * self.largest * self.largest
+            if accumulator.tail is None and any((part.sigma**2 <= lowest).any() for part in self.parts):
+                cut_off = bool(scores[0] < scores[PER_DECADE] and is_permitted(shares, scores, caution)[0])
+        residual = float(self._residuals(np.array([ridge]))[0])
+        rounding = float(np.finfo(accumulator.dtype).eps) * accumulator.square
+        return ChoiceByGCV(ridge, accumulator.shows(residual), cut_off, is_largest and residual > rounding)
 
     def solution(self, ridge: float, rtol: float) -> FloatArray:
-        """X, (L, N, d), without the singular values up to this share of the largest."""
+        """The weights, (L, N, d), without the singular values up to this share of the largest."""
         cutoff = rtol * self.largest
         xs = [part.restore(spectral.solution(ridge, cutoff)) for part, spectral in zip(self.reduced, self.parts)]
         return self.accumulator.coef(xs)
@@ -205,9 +206,9 @@ class Spectrum:
 def best_permitted(
     shares: NDArray[np.float64], scores: NDArray[np.float64], caution: Caution = VALUES, rounding: float = 0.0
 ) -> int:
-    """The number of the best ridge on a path among those that extrapolation permits; of equal ones the largest.
+    """The place on a path of the best ridge that extrapolation permits; of equally good ones the largest.
 
-    `shares` are the ridges in units of σ₁²; differences of scores up to `rounding` say nothing.
+    `shares` are the ridges in units of σ₁². Scores that differ by no more than `rounding` count as equal.
     """
     permitted = is_permitted(shares, scores, caution)
     best = scores[permitted].min()
@@ -220,8 +221,8 @@ def is_permitted(
     """Which ridges of a path are above the floor of extrapolation, given their scores.
 
     Ridge k is permitted if two conditions hold. Every larger ridge is permitted. And λ_k/σ₁² is at least
-    `caution.extrapolation` times u_k, the share of the targets that the larger ridges leave unexplained: the best of
-    their scores, divided by the score of the bias alone, which is the last.
+    `caution.extrapolation` times u_k. Here u_k is the share of the targets that the larger ridges leave unexplained:
+    the best of their scores, divided by the last score, which is that of the bias alone.
     """
     of_bias = scores[-1]
     best_above = np.minimum.accumulate(np.append(scores[1:], of_bias)[::-1])[::-1]
@@ -242,6 +243,5 @@ def project_out(accumulator: Accumulator, problems: Sequence[Problem], free: Seq
 
 def default_rtol(accumulator: Accumulator) -> float:
     """Singular values below this share of the largest count as zero: eps times the larger side of the matrix."""
-    return float(
-        np.finfo(accumulator.dtype).eps * accumulator.algebra.dim * max(accumulator.n_rows, accumulator.unknowns)
-    )
+    side = accumulator.algebra.dim * max(accumulator.n_rows, accumulator.unknowns)
+    return float(np.finfo(accumulator.dtype).eps * side)

@@ -16,7 +16,7 @@ from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend.arrays import to_numpy
 from hyperelm._linalg.planes import Numbers
 from hyperelm._linalg.products import from_real, left_matrix, to_real
-from hyperelm._solvers.accumulator import Accumulator
+from hyperelm._solvers.accumulator import Accumulator, Embedding
 from hyperelm._solvers.problem import Array, Problem, Triangular
 from hyperelm._validation import FloatArray
 
@@ -50,6 +50,13 @@ class AllRows(Accumulator):
         part._parts = [(A, t @ C.astype(self.dtype)) for A, t in self._parts]
         part._count_as(self)
         return part
+
+    def over(self, algebra: Algebra, unknowns: Embedding, targets: Embedding) -> AllRows:
+        new = AllRows(algebra, unknowns.shape[0], targets.shape[0], self.dtype)
+        for A, t in self._parts:
+            new._add(unknowns.numbers(A), Numbers(targets.numbers(t)))
+        new._count_as(self)
+        return new
 
     def problems(self) -> list[Triangular]:
         self._check_safe("Take double precision, or divide the columns by their size.")
