@@ -25,9 +25,11 @@ FORMULAS = {
     "softsign": lambda x: x / (1 + abs(x)),
 }
 
+OF_MODULUS = {"modtanh": math.tanh, "modrelu": lambda r: max(r - 0.5, 0.0)}
+
 
 def test_all_have_a_formula_here():
-    assert set(activations.ACTIVATIONS) == set(FORMULAS)
+    assert set(activations.ACTIVATIONS) == set(FORMULAS) | set(OF_MODULUS)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -35,7 +37,7 @@ def test_all_have_a_formula_here():
 def test_against_the_formula(name, dtype, library):
     x = np.concatenate([np.linspace(-4, 4, 81), [-1.0, 0.0, 1.0, -30.0, 30.0]]).astype(dtype).reshape(-1, 2)
     expected = np.vectorize(FORMULAS[name], otypes=[float])(x.astype(float))
-    result = to_numpy(activations.apply(activations.get(name), library(x)))
+    result = to_numpy(activations.apply(activations.get(name), library(x), -1))
     assert result.dtype == dtype
     assert_allclose(result, expected, rtol=0, atol=30 * np.finfo(dtype).eps)
 
@@ -43,9 +45,9 @@ def test_against_the_formula(name, dtype, library):
 @pytest.mark.parametrize("name", FORMULAS)
 def test_works_in_place_also_on_views(name):
     whole = np.random.default_rng(0).standard_normal((6, 8))
-    expected = activations.apply(activations.get(name), whole[:, ::2].copy())
+    expected = activations.apply(activations.get(name), whole[:, ::2].copy(), -1)
     view = whole[:, ::2]
-    assert np.shares_memory(activations.apply(activations.get(name), view), whole)
+    assert np.shares_memory(activations.apply(activations.get(name), view, -1), whole)
     assert_array_equal(view, expected)
 
 
@@ -53,9 +55,9 @@ def test_works_in_place_also_on_views(name):
 def test_large_arguments_are_silent(name, library):
     """Warnings are errors here: no overflow on the way."""
     x = np.array([-1e30, -800.0, 800.0, 1e30])
-    assert np.all(np.isfinite(to_numpy(activations.apply(activations.get(name), library(x)))))
+    assert np.all(np.isfinite(to_numpy(activations.apply(activations.get(name), library(x), -1))))
     single = np.array([-1e4, -800.0, 800.0, 1e4], dtype=np.float32)
-    assert np.all(np.isfinite(to_numpy(activations.apply(activations.get(name), library(single)))))
+    assert np.all(np.isfinite(to_numpy(activations.apply(activations.get(name), library(single), -1))))
 
 
 @pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 4e-16), (np.float32, 2e-7)])
@@ -123,10 +125,10 @@ def test_spellings(written, name):
 def test_callables():
     assert activations.get(np.cos) is np.cos
     x = np.array([[0.5, -1.0]], dtype=np.float32)
-    result = activations.apply(lambda values: np.cos(values).astype(np.float64), x)
+    result = activations.apply(lambda values: np.cos(values).astype(np.float64), x, -1)
     assert result.dtype == np.float32
     assert_allclose(result, np.cos([[0.5, -1.0]]), rtol=1e-6)
-    assert_array_equal(activations.apply(lambda values: values.tolist(), x), x)
+    assert_array_equal(activations.apply(lambda values: values.tolist(), x, -1), x)
 
 
 @pytest.mark.parametrize("function", [lambda x: x[:, :1], lambda x: x.sum(), lambda x: x[None]])
@@ -134,7 +136,7 @@ def test_callables_of_another_shape_are_refused(function):
     with pytest.raises(
         ValueError, match=r"`activation` must work on each component and keep the shape \(3, 4\), got an array of shape"
     ):
-        activations.apply(function, np.ones((3, 4)))
+        activations.apply(function, np.ones((3, 4)), -1)
 
 
 @pytest.mark.parametrize(
@@ -163,3 +165,36 @@ def test_a_built_in_one_has_a_name_and_is_pickled_by_it(name):
 def test_a_function_of_the_user_has_no_name_for_a_file():
     with pytest.raises(ValueError, match="`activation` must be a name for the model to go to a file, got <ufunc 'cos'"):
         activations.name_of(np.cos)
+
+
+# ---------------------------------------------------------------------- of the modulus
+
+
+def turned(f, x, axis):
+    """f(|x|) x/|x|, number by number."""
+    x = np.moveaxis(x.astype(float), axis, -1)
+    y = np.zeros_like(x)
+    for at in np.ndindex(x.shape[:-1]):
+        r = math.hypot(*x[at])
+        y[at] = f(r) / r * x[at] if r > 0 else 0.0
+    return np.moveaxis(y, -1, axis)
+
+
+@pytest.mark.parametrize("name", OF_MODULUS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("size", [1.0, 1e-25, 1e-42, 1e25])
+def test_of_the_modulus_against_the_formula(name, dtype, axis, size, library):
+    """Also where squares are beyond the precision, and of zero."""
+    x = (size * np.random.default_rng(0).standard_normal((4, 5, 4))).astype(dtype)
+    x[0, 0] = x[:, 1, 1] = 0
+    result = to_numpy(activations.apply(activations.get(name), library(x.copy()), axis))
+    assert result.dtype == dtype
+    tol = 30 * np.finfo(dtype).eps * min(1.0, size) + np.finfo(dtype).smallest_subnormal
+    assert_allclose(result, turned(OF_MODULUS[name], x, axis), rtol=1e-4 if size > 1 else 0, atol=max(tol, 1e-45))
+
+
+def test_of_the_modulus_keeps_the_direction_of_infinite_products(library):
+    x = np.array([[np.inf, 0.0], [1e308, -1e308], [-np.inf, 3.0]])
+    y = to_numpy(activations.apply(activations.get("modtanh"), library(x.copy()), -1))
+    assert_allclose(y, [[1, 0], [0.5**0.5, -(0.5**0.5)], [-1, 0]], atol=1e-15)

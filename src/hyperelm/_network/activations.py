@@ -1,4 +1,8 @@
-"""Split activations: a real function f applied to each component, f(x) = f(x₀) + f(x₁)i₁ + … (equation 26).
+"""Activations: a real function f of each component, f(x) = f(x₀) + f(x₁)i₁ + … (equation 26), or of the modulus.
+
+An activation of the modulus keeps the direction of a number z: it is f(|z|) z/|z|, with the Euclidean norm |z| of the
+components. Multiplying by a unit number of the complex numbers or quaternions keeps the norm. So a layer without a bias
+turns with its inputs: f(|uz|) uz/|uz| = u f(|z|) z/|z|.
 
 One dictionary holds all that is known of each: the function in place on a NumPy array, its formula in any namespace,
 and the nodes of an ONNX graph.
@@ -7,8 +11,9 @@ and the nodes of an ONNX graph.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +24,8 @@ from hyperelm._backend.arrays import as_precision, numpy_dtype
 from hyperelm._validation import FloatArray
 
 Nodes = tuple[tuple[str, tuple[float, ...]], ...]
+# What "modrelu" takes off a modulus. A modulus is never negative, so relu(|z|) alone would change nothing.
+MODULUS_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -28,15 +35,24 @@ class Activation:
     in_place : on a NumPy array, which it overwrites and returns
     formula : of an array x and its namespace xp, which need not have all of NumPy's functions
     nodes : the operators of an ONNX graph, one after the other, each with its further inputs
+    of_modulus : whether x is the modulus of a number, and not a component
     """
 
     name: str
     in_place: Callable[[FloatArray], FloatArray]
     formula: Callable[[Any, Any], Any]
     nodes: Nodes
+    of_modulus: bool = False
 
     def __call__(self, x: FloatArray) -> FloatArray:
         return self.in_place(x)
+
+    def on_axis(self, axis: int) -> Activation:
+        """The function of an array whose components lie along this axis."""
+        if not self.of_modulus:
+            return self
+        in_place = partial(_scaled_modulus, f=self.in_place, axis=axis)
+        return replace(self, in_place=in_place, formula=partial(_modulus_formula, f=self.formula, axis=axis))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return get, (self.name,)
@@ -106,6 +122,35 @@ def _softsign(x: FloatArray) -> FloatArray:
     return np.divide(x, 1 + np.abs(x), out=x)
 
 
+def _shrink(x: FloatArray) -> FloatArray:
+    """max(x - 1/2, 0)"""
+    x -= x.dtype.type(MODULUS_THRESHOLD)
+    return _relu(x)
+
+
+def _scaled_modulus(x: FloatArray, f: Callable[[FloatArray], FloatArray], axis: int) -> FloatArray:
+    """f(|x|) x/|x| in place."""
+    with np.errstate(over="ignore", under="ignore"):
+        r = np.sqrt(np.sum(np.square(x), axis=axis, keepdims=True))
+    if r.min(initial=1) < 1e3 * np.sqrt(np.finfo(x.dtype).tiny) or not np.isfinite(r).all():
+        x[...] = _modulus_formula(x, np, lambda y, _: f(y), axis)  # zeros, or squares beyond the precision
+    else:
+        x *= f(r.copy()) / r
+    return x
+
+
+def _modulus_formula(x: Any, xp: Any, f: Callable[[Any, Any], Any], axis: int) -> Any:
+    """f(|x|) x/|x|, with components in units of the largest, so that no square is beyond the precision."""
+    largest = float(np.finfo(numpy_dtype(x)).max)
+    x = xp.where(x > largest, largest, xp.where(x < -largest, -largest, x))
+    units = xp.max(xp.abs(x), axis=axis, keepdims=True)
+    x = x / xp.where(units > 0, units, xp.ones_like(units))
+    lengths = xp.sqrt(xp.sum(x * x, axis=axis, keepdims=True))  # from 1 to √d, or 0
+    with np.errstate(over="ignore"):
+        values = f(units * lengths, xp)
+    return x * (values / xp.where(lengths > 0, lengths, xp.ones_like(lengths)))
+
+
 ACTIVATIONS: dict[str, Activation] = {
     activation.name: activation
     for activation in (
@@ -124,6 +169,14 @@ ACTIVATIONS: dict[str, Activation] = {
             _softsign,
             lambda x, xp: xp.where(xp.isinf(x), xp.sign(x), x / (1 + xp.abs(x))),
             (("Softsign", ()),),
+        ),
+        Activation("modtanh", _tanh, lambda x, xp: xp.tanh(x), (("Tanh", ()),), of_modulus=True),
+        Activation(
+            "modrelu",
+            _shrink,
+            lambda x, xp: xp.where(x > MODULUS_THRESHOLD, x - MODULUS_THRESHOLD, xp.zeros_like(x)),
+            (("Sub", (MODULUS_THRESHOLD,)), ("Relu", ())),
+            of_modulus=True,
         ),
     )
 }
@@ -157,9 +210,9 @@ def name_of(function: Function) -> str:
     )
 
 
-def apply(function: Function, x: FloatArray) -> FloatArray:
-    """`function` of every component of x, which it may overwrite; checked to be of the same shape."""
-    y = backend_of(x).activate(function, x)
+def apply(function: Function, x: FloatArray, axis: int) -> FloatArray:
+    """`function` of x, which it may overwrite; checked to be of the same shape. Components lie along `axis`."""
+    y = backend_of(x).activate(function.on_axis(axis) if isinstance(function, Activation) else function, x)
     if y.shape != x.shape:
         raise ValueError(
             f"`activation` must work on each component and keep the shape {tuple(x.shape)}, got an array of shape "
