@@ -19,6 +19,7 @@ from dask.delayed import Delayed
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import hyperelm.dask
@@ -90,6 +91,16 @@ def test_regression(lengths, options, target):
     assert outputs.shape == target.shape
     assert outputs.chunks[0] == lengths
     assert_allclose(outputs.compute(), model.predict(X), atol=1e-12)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("readout", ["learned", "free"])
+@pytest.mark.parametrize("ridge", ["auto", "gcv", 0.1])
+def test_readouts(readout, ridge):
+    model = ELMRegressor("quaternions", readout=readout, ridge=ridge, weight_scale=0.3, **OPTIONS)
+    here, there = clone(model).fit(X, Y), clone(model)
+    hyperelm.dask.fit(there, chunked(X, (50,) * 4), chunked(Y, (50,) * 4))
+    assert_allclose(there.predict(X), here.predict(X), atol=1e-5)
 
 
 @pytest.mark.usefixtures("here")

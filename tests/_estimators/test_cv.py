@@ -16,6 +16,7 @@ from hyperelm.datasets import lorenz, sliding_windows
 from hyperelm.metrics import prediction_gain
 from oracles import hat_matrix, hidden, penalised, refitted_residuals
 
+PARAMETERS = ("algebra", "n_hidden", "weight_scale", "readout", "ridge")
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((24, 6)), RNG.standard_normal((24, 3))
 Y[:, 0] += np.sin(X[:, 0]) + X[:, 1]
@@ -51,7 +52,8 @@ def test_leave_one_out_errors_are_those_of_refits(name, packing, direct_link):
     """Of every size, layer and ridge; components that no column fills do not count."""
     algebra, sizes, ridges = algebras.get(name), [2, 3], [0.01, 0.7]
     extra = {"packing": packing, "direct_link": direct_link}
-    search = ELMRegressorCV(name, sizes, weight_scale=0.4, ridge=ridges, n_draws=2, random_state=5, **extra).fit(X, Y)
+    fixed = {"weight_scale": 0.4, "readout": "algebra", "ridge": ridges, "n_draws": 2, "random_state": 5}
+    search = ELMRegressorCV(name, sizes, **fixed, **extra).fit(X, Y)
     numbers = pack(Y, algebra, into=packing)
     used = pack(np.ones((1, 3)), algebra, into=packing)[0] > 0
     for n, seed in enumerate(seeds(5, 2)):
@@ -68,9 +70,8 @@ def test_leave_one_out_errors_are_those_of_refits(name, packing, direct_link):
 @pytest.mark.parametrize("name", ["real", "quaternions", "R[+1,+1]"])
 def test_gcv_scores_are_those_of_the_formula(name):
     algebra, ridges = algebras.get(name), [0.01, 0.7]
-    search = ELMRegressorCV(
-        name, [2, 3], weight_scale=0.4, ridge=ridges, n_draws=1, random_state=5, scoring="gcv", packing="imaginary"
-    ).fit(X, Y)
+    fixed = {"weight_scale": 0.4, "readout": "algebra", "ridge": ridges, "n_draws": 1, "random_state": 5}
+    search = ELMRegressorCV(name, [2, 3], **fixed, scoring="gcv", packing="imaginary").fit(X, Y)
     t = linalg.to_real(pack(Y, algebra))
     expected = []
     for L in (2, 3):
@@ -85,7 +86,8 @@ def test_gcv_scores_are_those_of_the_formula(name):
 
 def test_a_path_of_ridges_has_its_best_listed():
     """By the errors, raised by what the degrees of freedom cost."""
-    fixed = {"algebra": "klein4", "n_hidden": [4], "weight_scale": 0.4, "n_draws": 1, "random_state": 0}
+    fixed = {"algebra": "klein4", "n_hidden": [4], "weight_scale": 0.4, "readout": "algebra"}
+    fixed |= {"n_draws": 1, "random_state": 0}
     found = ELMRegressorCV(**fixed).fit(X, Y)
     assert len(found.cv_results_["params"]) == 1
     again = ELMRegressorCV(**fixed, ridge=[found.best_ridge_]).fit(X, Y)
@@ -116,14 +118,15 @@ def test_the_results_and_the_best_of_them():
         names, (2, 5), weight_scale=["auto", "0.1 auto", 0.2], ridge=[0.1, 1.0], random_state=3
     ).fit(X, Y)
     results, best = search.cv_results_, search.best_index_
-    assert len(results["params"]) == 3 * 3 * 2 * 2
+    assert len(results["params"]) == 3 * (1 + 3 + 3) * 2 * 2  # the readouts of real numbers are one
     draws = np.stack([results[f"draw{n}_test_score"] for n in range(3)])
-    assert_allclose(results["mean_test_score"], draws.mean(axis=0))
-    assert_allclose(results["std_test_score"], draws.std(axis=0))
+    assert_allclose(results["mean_test_score"], np.nanmean(draws, axis=0))
+    assert_allclose(results["std_test_score"], np.nanstd(draws, axis=0))
+    assert np.isfinite(draws[:, best]).all()
     assert results["rank_test_score"][np.argmax(results["mean_test_score"])] == 1
     assert search.best_score_ == results["mean_test_score"][best] >= 1.01 * results["mean_test_score"].max()
     assert isinstance(search.best_algebra_, Algebra)
-    chosen = {name: getattr(search, f"best_{name}_") for name in ("algebra", "n_hidden", "weight_scale", "ridge")}
+    chosen = {name: getattr(search, f"best_{name}_") for name in PARAMETERS}
     assert chosen == search.best_params_ == results["params"][best]
     again = ELMRegressor(**chosen, random_state=3).fit(X, Y)
     assert_array_equal(search.predict(X), again.predict(X))
@@ -172,6 +175,9 @@ def test_weights_are_numbers_of_samples(scoring):
     weight = np.random.default_rng(1).integers(0, 3, len(X))
     again = np.repeat(np.arange(len(X)), weight)
     grid = {"algebra": ["real", "klein4"], "n_hidden": [2, 4], "scoring": scoring, "random_state": 0}
+    grid["readout"] = (
+        ["algebra"] if scoring == "gcv" else ["algebra", "free"]
+    )  # GCV counts ranks, which rounding decides
     weighted, repeated = ELMRegressorCV(**grid).fit(X, Y, weight), ELMRegressorCV(**grid).fit(X[again], Y[again])
     assert_allclose(weighted.cv_results_["mean_test_score"], repeated.cv_results_["mean_test_score"], rtol=1e-6)
     assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
@@ -190,6 +196,7 @@ def test_row_blocks_and_single_precision(scoring):
 @pytest.mark.parametrize("solver", ["gram", "qr", "svd"])
 def test_solvers_agree(solver):
     fixed = {"algebra": ["quaternions"], "n_hidden": [3], "weight_scale": 0.3, "ridge": [0.1], "random_state": 0}
+    fixed["readout"] = ["algebra", "free"]
     errors = [ELMRegressorCV(**fixed, solver=one).fit(X, Y).best_score_ for one in ("auto", solver)]
     assert errors[1] == pytest.approx(errors[0], rel=1e-9)
 
@@ -271,6 +278,7 @@ def test_lorenz_above_60_dB_tuned_on_the_training_part_alone():
             ["real", "quaternions"],
             [35, 70],
             weight_scale=[0.01, 0.03, 0.1],
+            readout="algebra",
             packing="imaginary",
             n_draws=2,
             random_state=random_state,
@@ -318,8 +326,9 @@ def test_equal_numbers_of_parameters():
     search = ELMRegressorCV(names, n_parameters=[200, 400], weight_scale=["auto"], random_state=0).fit(X, Y)
     results = search.cv_results_
     for name in names:
-        counts = results["n_parameters"][results["param_algebra"] == name]
-        assert_allclose(counts, [200, 400], rtol=0.1)
+        for readout in ("algebra", "learned", "free"):
+            at = (results["param_algebra"] == name) & (results["param_readout"] == readout)
+            assert_allclose(results["n_parameters"][at], [200, 400][: at.sum()], rtol=0.1)
     model = search.best_estimator_
     assert model.n_parameters_ == results["n_parameters"][search.best_index_]
     with pytest.raises(ValueError, match="`n_hidden` must be 'auto' where `n_parameters` decides"):

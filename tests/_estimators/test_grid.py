@@ -12,12 +12,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers import numbers
 from hyperelm import Algebra, ELMRegressor, algebras
-from hyperelm._estimators.base import draft
 from hyperelm._estimators.candidates import Curve, candidates_of, column, mean_square, most_parsimonious
 from hyperelm._estimators.grid import NEURONS, SCALES, Grid, Shape
-from hyperelm._training.rows import LocalSource, Rows
+from hyperelm._network.layout import Layout
+from hyperelm._network.readout import READOUTS
+from hyperelm._training.rows import Rows
 
-LISTS = {"algebra": "real", "weight_scale": 0.3, "n_hidden": 4, "n_parameters": None, "ridge": "auto"}
+LISTS = {
+    "algebra": "real",
+    "weight_scale": 0.3,
+    "n_hidden": 4,
+    "n_parameters": None,
+    "readout": "algebra",
+    "ridge": "auto",
+}
 
 
 def grid(rows=100, dims=(), **parameters):
@@ -30,26 +38,34 @@ def grid(rows=100, dims=(), **parameters):
 @pytest.mark.parametrize("name", ["real", "complex", "quaternions"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("direct_link", [True, False])
-def test_parameters_are_those_of_a_fitted_network(name, bias, direct_link):
+@pytest.mark.parametrize("readout", READOUTS)
+def test_parameters_are_those_of_a_fitted_network(name, bias, direct_link, readout):
     X, Y, algebra = numbers((40, 8)), numbers((40, 5), 1), algebras.get(name)
-    D, N = -(-8 // algebra.dim), -(-5 // algebra.dim)
     for L in (1, 3, 7):
-        model = ELMRegressor(name, L, bias=bias, direct_link=direct_link, ridge=1.0, random_state=0).fit(X, Y)
-        shape = Shape(algebra.dim, D, N, bias, direct_link)
-        assert shape.parameters(L) == model.n_parameters_
-        assert shape.unknowns(L) == len(model.output_weights_)
+        model = ELMRegressor(
+            name, L, bias=bias, direct_link=direct_link, readout=readout, ridge=1.0, random_state=0
+        ).fit(X, Y)
+        layouts = (Layout.of(array, algebra, "full") for array in (X, Y))
+        assert Shape(*layouts, bias, direct_link, readout).parameters(L) == model.n_parameters_
+
+
+def shape_of(dim, columns, targets, bias=True, direct_link=False, readout="algebra"):
+    real = algebras.get({1: "real", 2: "complex", 4: "quaternions", 8: "octonions"}[dim])
+    layouts = (Layout.of(np.zeros((1, width)), real, "full") for width in (columns, targets))
+    return Shape(*layouts, bias, direct_link, readout)
 
 
 @given(
     dim=st.sampled_from([1, 2, 4, 8]),
-    inputs=st.integers(1, 20),
-    outputs=st.integers(1, 20),
+    columns=st.integers(1, 20),
+    targets=st.integers(1, 20),
     bias=st.booleans(),
     direct_link=st.booleans(),
+    readout=st.sampled_from(READOUTS),
     parameters=st.integers(1, 10**5),
 )
-def test_no_other_number_of_neurons_comes_nearer(dim, inputs, outputs, bias, direct_link, parameters):
-    shape = Shape(dim, inputs, outputs, bias, direct_link)
+def test_no_other_number_of_neurons_comes_nearer(dim, columns, targets, bias, direct_link, readout, parameters):
+    shape = shape_of(dim, columns, targets, bias, direct_link, readout)
     L = shape.neurons(parameters)
     distance = abs(shape.parameters(L) - parameters)
     assert L >= 1
@@ -58,11 +74,33 @@ def test_no_other_number_of_neurons_comes_nearer(dim, inputs, outputs, bias, dir
 
 
 def test_sizes():
-    shape = Shape(4, 2, 1, True, False)
+    shape = shape_of(4, 8, 4)
     assert grid(n_hidden=[3, 9]).sizes(shape) == [3, 9]
     equal = grid(n_hidden="auto", n_parameters=[100, 1000])
     assert equal.neurons is None
     assert equal.sizes(shape) == [shape.neurons(100), shape.neurons(1000)]
+
+
+def test_auto_compares_readouts_at_equal_numbers_of_parameters():
+    own, free = shape_of(4, 8, 4), shape_of(4, 8, 4, readout="free")
+    auto = grid(1000, n_hidden="auto", readout="auto")
+    assert auto.sizes(own) == list(NEURONS)
+    for L, M in zip(auto.sizes(own), auto.sizes(free)):
+        assert free.parameters(M) == pytest.approx(own.parameters(L), rel=0.1)
+    assert grid(n_hidden=[3, 9], readout="auto").sizes(free) == [3, 9]
+
+
+def test_auto_takes_readouts_that_can_make_a_difference():
+    def names(dim, columns, **options):
+        shape = shape_of(dim, 8, columns)
+        return [
+            s.readout
+            for s in grid(readout="auto", **options).shapes(shape.input, shape.output, bias=True, direct_link=False)
+        ]
+
+    assert names(1, 3) == ["algebra"]
+    assert names(4, 1) == ["algebra", "free"]  # one component: a learned table gives what a free readout gives
+    assert names(4, 4) == ["algebra", "learned", "free"]
 
 
 # ---------------------------------------------------------------------- lists
@@ -115,6 +153,7 @@ def test_auto_takes_scales_and_as_many_neurons_as_there_are_rows():
         ({"n_parameters": [0], "n_hidden": "auto"}, "`n_parameters` must be a whole number >= 1, got 0"),
         ({"n_parameters": 100}, "`n_hidden` must be 'auto' where `n_parameters` decides the number of neurons, got 4"),
         ({"weight_scale": [-1]}, "`weight_scale` must be 'auto'"),
+        ({"readout": ["free", "open"]}, "`readout` must be one of 'algebra', 'learned', 'free', got 'open'"),
         ({"ridge": ["loo"]}, "`ridge` must be 'auto' or finite numbers >= 0, got 'loo'"),
         ({"ridge": [-1.0]}, "`ridge` must be"),
         ({"ridge": []}, "`ridge` must be 'auto', a value or a list of at least one"),
@@ -133,34 +172,26 @@ def curve(ridges, errors, *, compared=None, unit=1.0, floor=0.0, least=0.0):
     return Curve(ridges, errors, errors if compared is None else np.array(compared, float), unit, floor, least)
 
 
-def training(neurons=6):
-    X, Y = numbers((40, 4)), numbers((40, 2), 1)
-    return draft(ELMRegressor("complex", neurons, random_state=0), LocalSource([Rows(X, Y, None)], 40, ""))
-
-
 def test_a_candidate_for_every_ridge_of_a_list():
     of_draws = [curve([0.1, 1.0], [4.0, 2.0]), curve([0.1, 1.0], [6.0, 8.0])]
-    found = list(candidates_of(training(), 0.3, 3, of_draws, grid(ridge=[0.1, 1.0]), 0.0))
+    found = list(candidates_of({"n_hidden": 3}, of_draws, grid(ridge=[0.1, 1.0]), 0.0))
     assert [candidate["ridge"] for candidate in found] == [0.1, 1.0]
     assert_array_equal([candidate["errors"] for candidate in found], [[4, 6], [2, 8]])
-    for candidate in found:
-        assert (candidate["n_hidden"], candidate["weight_scale"], candidate["is_bias_only"]) == (3, 0.3, False)
-        # Two complex inputs and a bias into three neurons, these and a bias into one complex output.
-        assert candidate["n_parameters"] == 2 * (3 * 3 + 4 * 1)
+    assert all((candidate["n_hidden"], candidate["is_bias_only"]) == (3, False) for candidate in found)
 
 
 def test_the_best_ridge_of_a_path():
     """By the mean of the draws; their paths follow the sizes of the layers, so the ridge is a geometric mean."""
     errors = [5.0, 1.0, 3.0, 4.0]
     of_draws = [curve([1e-3, 1e-2, 1e-1, 1], errors), curve([4e-3, 4e-2, 4e-1, 4], errors, unit=4.0)]
-    (found,) = candidates_of(training(), "auto", 6, of_draws, grid(), 0.0)
+    (found,) = candidates_of({}, of_draws, grid(), 0.0)
     assert found["ridge"] == pytest.approx(2e-2)
     assert_array_equal(found["errors"], [1.0, 1.0])
     assert not found["is_bias_only"]
 
 
 def test_a_path_that_ends_with_the_bias_alone():
-    (found,) = candidates_of(training(), "auto", 6, [curve([0.1, 1, 10, 100], [9.0, 8, 7, 1])], grid(), 0.0)
+    (found,) = candidates_of({}, [curve([0.1, 1, 10, 100], [9.0, 8, 7, 1])], grid(), 0.0)
     assert found["ridge"] == pytest.approx(100)
     assert found["is_bias_only"]
 

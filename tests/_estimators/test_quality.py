@@ -35,6 +35,7 @@ def test_better_than_ridge_regression_on_digits():
     assert scores(ELMRegressor(random_state=0), load_digits).mean() > linear(load_digits).mean() + 0.1
 
 
+@pytest.mark.slow
 def test_digits_classifier():
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     model = ELMClassifier("R[-1,+1]", 500, random_state=0)

@@ -749,10 +749,13 @@ def test_a_warning_that_is_an_error_leaves_no_mixture():
         ({"ridge": -1.0}, "`ridge` must be"),
         ({"ridge": "foo"}, "`ridge` must be"),
         ({"solver": "foo"}, "`solver` must be one of"),
-        ({"n_hidden": 6}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
-        ({"bias": False}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
-        ({"bias": False, "direct_link": True}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
-        ({"direct_link": True}, "`n_hidden`, `bias` and `direct_link` must be what they were"),
+        ({"n_hidden": 6}, "`n_hidden`, `bias`, `direct_link` and `readout` must be what they were"),
+        ({"bias": False}, "`n_hidden`, `bias`, `direct_link` and `readout` must be what they were"),
+        (
+            {"bias": False, "direct_link": True},
+            "`n_hidden`, `bias`, `direct_link` and `readout` must be what they were",
+        ),
+        ({"direct_link": True}, "`n_hidden`, `bias`, `direct_link` and `readout` must be what they were"),
     ],
 )
 def test_parameters_changed_between_parts(change, message):

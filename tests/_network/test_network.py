@@ -29,6 +29,7 @@ from hyperelm._network.activations import ACTIVATIONS, get
 from hyperelm._network.layers import bias_number
 from hyperelm._network.layout import Layout
 from hyperelm._network.network import Network, Scaling
+from hyperelm._network.readout import Readout
 from hyperelm.experiments._networks import Networks
 from oracles import product
 
@@ -44,7 +45,7 @@ def network(algebra, *, bias=True, direct_link=True, packing="full", dtype=np.fl
     D, N, d = source.features, target.features, algebra.dim
     W = 0.5 * numbers((D + bias, 4, d), seed, dtype)
     M = numbers((4 + direct_link * D + bias, N, d), seed + 1, dtype)
-    return Network(algebra, source, target, W, M, get(activation))
+    return Network(algebra, source, target, W, M, get(activation), Readout("algebra", algebra.dim, algebra))
 
 
 def plainly(network, X, f=np.tanh):
@@ -75,7 +76,7 @@ def test_codes_and_outputs_are_those_of_the_paper(algebra, bias, direct_link, ch
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_codes_of_every_activation(name):
     net, X = network(H, activation=name), numbers((7, 5), 5)
-    codes, outputs = plainly(net, X, lambda z: ACTIVATIONS[name](z.copy()))
+    codes, outputs = plainly(net, X, lambda z: ACTIVATIONS[name].on_axis(-1)(z.copy()))
     near(net.codes(X), codes)
     near(net.outputs(X), outputs)
 
@@ -87,7 +88,7 @@ def test_facts(bias, direct_link):
     assert (net.neurons, net.has_bias, net.has_direct_link, net.dtype) == (4, bias, direct_link, np.float32)
     assert net.n_parameters == net.hidden_weights.size + net.output_weights.size
     assert net.offset is None
-    assert_array_equal(net.readout_table, H.table)
+    assert_array_equal(net.readout.table, H.table)
     ops = net.operators
     assert ops.hidden.shape == (5, 16)
     assert ops.readout.shape == (16 + 5 * direct_link, 3)

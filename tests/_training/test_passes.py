@@ -21,6 +21,7 @@ from hyperelm._solvers.svd import AllRows
 from hyperelm._training.passes import (
     FirstLook,
     LeftOut,
+    PartOfLayer,
     Sampling,
     Seen,
     Trained,
@@ -120,7 +121,12 @@ def test_what_the_output_layer_sees(bias, direct_link):
     assert targets is Y or np.array_equal(targets, Y)
     assert cost is None
     assert work.width == H.shape[1] == 5 + 2 * direct_link + bias
-    assert work.free == ([work.width - 1] if bias else [])
+    at, source, factor, shape = work.unknowns
+    assert shape == (work.width, 4)
+    columns = work.components(H, targets)[0][:, :, 0]
+    assert_array_equal(work.unknowns.numbers(columns), H)  # no component that rows may fill is lost
+    assert columns.shape[1] == work.unknowns.columns == 20 + 8 * direct_link + bias
+    assert len(at) == len(source) == len(factor) == 20 + 8 * direct_link + bias
 
 
 @pytest.mark.parametrize("cuts", CUTS)
@@ -265,7 +271,8 @@ def test_errors_of_rows_left_out(method, cuts):
     accumulator = gathered(work, Rows(X, Y, None)).accumulator
     kept = [np.array([0, 1, 5]), np.arange(6)]
     spectra = [Spectrum(accumulator.restricted(unknowns), [len(unknowns) - 1]) for unknowns in kept]
-    sums = gathered(LeftOut(work, spectra, [ridges, ridges], kept), Rows(X, Y, None), cuts)
+    parts = [PartOfLayer(work, unknowns, spectrum, ridges) for unknowns, spectrum in zip(kept, spectra)]
+    sums = gathered(LeftOut(work, parts), Rows(X, Y, None), cuts)
     H = hidden(X.reshape(30, 2, 4), W, H4)
     for total, unknowns in zip(sums, kept):
         P, free = left_matrix(H[:, unknowns], H4), [len(unknowns) - 1]

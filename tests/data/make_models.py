@@ -22,8 +22,10 @@ def main() -> None:
     X = rng.standard_normal((30, 6))
     labels = np.array(["yes", "no", "perhaps"])[np.arange(30) % 3]
     shared = {"n_hidden": 3, "ridge": 0.1, "random_state": 0}
-    regressor = ELMRegressor(MINE, direct_link=True, packing="imaginary", **shared).fit(X, X[:, :2])
-    classifier = ELMClassifier("quaternions", activation="sine", solver="qr", **shared).fit(X.astype("f"), labels)
+    mine = {"direct_link": True, "packing": "imaginary", "readout": "learned"}
+    regressor = ELMRegressor(MINE, **mine, **shared).fit(X, X[:, :2])
+    single = {"activation": "modtanh", "solver": "qr", "readout": "free"}
+    classifier = ELMClassifier("quaternions", **single, **shared).fit(X.astype("f"), labels)
     autoencoder = ELMAutoencoder("klein4", encoder="orthogonal", **shared).fit(X)
     write(regressor, X[:2], ["predict"], [X[:2, :2].tolist()])
     write(classifier, X[:2], ["predict", "predict_proba"], [labels[:2].tolist()])

@@ -42,7 +42,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         The number of hypercomplex neurons.
     activation : str or callable, default="auto"
         "auto" is tanh, and the identity for principal components; or "tanh", "sigmoid", "relu", "leaky_relu",
-        "sine", "gaussian", "identity", "hard_tanh", "softsign", or a function of arrays; applied to each component.
+        "sine", "gaussian", "identity", "hard_tanh", "softsign", or a function of arrays, applied to each component;
+        "modtanh" or "modrelu", applied to the modulus of a number.
     weight_scale : "auto", "paper" or float, default="auto"
         Standard deviation of the random weights. "auto" divides by the root mean square norm of the input rows, so
         that results do not depend on the unit of the data; "0.1 auto" is a tenth of that; "paper" is 10/D for D inputs.
@@ -51,6 +52,9 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         An extra input and an extra hidden number 1; the bias of the output is not penalised by ridge.
     packing : {"full", "imaginary", "real"}, default="full"
         How columns become numbers: d of them, d - 1 in the imaginary parts, or one in the real part.
+    readout : {"algebra", "learned", "free"}, default="algebra"
+        How the output layer multiplies: in the algebra, as in the paper; by a table of the same size that is learned
+        from the data, with as many weights; or by a real matrix on all components, with d times as many.
     ridge : float, "auto", "loo" or "gcv", default="auto"
         The penalty on the output weights. "loo" chooses it by exact leave-one-out errors, "gcv" by generalised
         cross-validation, "auto" by the first where rows can be read twice and else by the second. The paper uses 0.
@@ -70,10 +74,14 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
     ----------
     algebra_ : Algebra
     hidden_weights_ : array of shape (D + bias, n_hidden, d)
-    output_weights_ : array of shape (n_hidden + bias, N, d)
-        The row of the bias is the last in both.
+    output_weights_ : array of shape (n_hidden + bias, N, r)
+        The row of the bias is the last in both. r is d, or d² for a free readout.
+    readout_table_ : array of shape (d, r, d)
+        The product of the output layer, Σ h_i m_j readout_table_[i, j, k].
+    readout_algebra_ : Algebra or None
+        The algebra with this table; None for a free readout.
     n_parameters_ : int
-        All real numbers in both, the TNP of the paper.
+        All real numbers in both, the TNP of the paper, and those of a table that was learned.
     rank_, condition_ : int, float
         Of the real matrix of the hidden layer, Φ_L(H).
     ridge_, weight_scale_ : float
@@ -111,6 +119,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         weight_scale: str | float = "auto",
         bias: bool = True,
         packing: str = "full",
+        readout: str = "algebra",
         ridge: float | str = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
@@ -124,6 +133,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
             weight_scale=weight_scale,
             bias=bias,
             packing=packing,
+            readout=readout,
             ridge=ridge,
             solver=solver,
             chunk_size=chunk_size,

@@ -6,7 +6,6 @@ layer, and fits the output layer (`_training.fitting`). The result is the networ
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,18 +19,18 @@ from hyperelm._algebra import catalogue
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend.arrays import kept_beside, to_numpy
 from hyperelm._estimators.checks import (
-    BiasOnlyWarning,
-    RankDeficiencyWarning,
     RowChecks,
     check_place,
     precision,
     random_generator,
+    warn_of,
 )
 from hyperelm._network import activations
 from hyperelm._network.activations import Function
-from hyperelm._network.layers import Drawn, Encoder, Given, check_weight_scale, scales_of, times_auto
+from hyperelm._network.layers import Drawn, Encoder, Given, bias_number, check_weight_scale, scales_of, times_auto
 from hyperelm._network.layout import Layout, components
 from hyperelm._network.network import Network, Scaling
+from hyperelm._network.readout import check_readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
 from hyperelm._solvers.solve import SOLVERS, check_ridge
 from hyperelm._training.fitting import Fitted, fit_output
@@ -64,6 +63,7 @@ class BaseELM(RowChecks, BaseEstimator):
         bias: bool = True,
         packing: str = "full",
         direct_link: bool = False,
+        readout: str = "algebra",
         ridge: float | str = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
@@ -77,6 +77,7 @@ class BaseELM(RowChecks, BaseEstimator):
         self.bias = bias
         self.packing = packing
         self.direct_link = direct_link
+        self.readout = readout
         self.ridge = ridge
         self.solver = solver
         self.chunk_size = chunk_size
@@ -96,8 +97,18 @@ class BaseELM(RowChecks, BaseEstimator):
         return weights
 
     @property
+    def readout_table_(self) -> NDArray[np.float64]:
+        """The product of the output layer, Σ h_i m_j readout_table_[i, j, k]."""
+        return self.network_.readout.table
+
+    @property
+    def readout_algebra_(self) -> Algebra | None:
+        """The algebra with this table; None for a free readout."""
+        return self.network_.readout.algebra
+
+    @property
     def n_parameters_(self) -> int:
-        """All real numbers in both layers."""
+        """All real numbers in both layers, and those of a table that was learned."""
         return self.network_.n_parameters
 
     # ------------------------------------------------------------------ parameters
@@ -117,6 +128,7 @@ class BaseELM(RowChecks, BaseEstimator):
             if not isinstance(value := getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"`{name}` must be True or False, got {value!r}.")
         check_weight_scale(self.weight_scale)
+        check_readout(self.readout, self.algebra_)
 
     def _check_solver(self) -> None:
         check_ridge(self.ridge)
@@ -173,6 +185,7 @@ class BaseELM(RowChecks, BaseEstimator):
             output=of_output,
             targets=self._targets(),
             chunk_size=self.chunk_size,
+            readout=self.readout,
         )
 
     def _look(self, source: Source, layout: Layout, labels: bool = False) -> Seen:
@@ -227,11 +240,12 @@ class BaseELM(RowChecks, BaseEstimator):
         self._train(LocalSource([rows], len(rows), self._title()), training, self._accumulator.awake())
 
     def _check_unchanged(self, rows: Rows, network: Network) -> None:
-        layers = network.neurons, network.has_bias, network.has_direct_link
-        if (self.n_hidden, self.bias, self.direct_link) != layers:
+        layers = network.neurons, network.has_bias, network.has_direct_link, network.readout.name
+        if (self.n_hidden, self.bias, self.direct_link, self.readout) != layers:
             raise ValueError(
-                "`n_hidden`, `bias` and `direct_link` must be what they were in the first call, for partial_fit: it "
-                f"keeps the hidden layer, of {network.neurons} neurons. Set them back, or fit again."
+                "`n_hidden`, `bias`, `direct_link` and `readout` must be what they were in the first call, for "
+                f"partial_fit: it keeps the hidden layer, of {network.neurons} neurons, and the sums of readout "
+                f"{network.readout.name!r}. Set them back, or fit again."
             )
         if Layout.of(rows.X, self.algebra_, self.packing) != network.input:
             raise ValueError(f"`packing` must be what it was in the first call, for partial_fit, got {self.packing!r}.")
@@ -250,34 +264,15 @@ class BaseELM(RowChecks, BaseEstimator):
 
     def _keep(self, fitted: Fitted, training: Training, X: Array) -> None:
         accumulator, solution = fitted.accumulator, fitted.solution
-        W, M = (kept_beside(weights, X) for weights in (training.encoder.weights, solution.coef))
-        layouts = training.input, training.output
-        self.network_ = Network(self.algebra_, *layouts, W, M, training.activation, self._scaling())
+        W, M = (kept_beside(weights, X) for weights in (training.encoder.weights, fitted.output_weights))
+        layouts, activation = (training.input, training.output), training.activation
+        self.network_ = Network(self.algebra_, *layouts, W, M, activation, fitted.readout, self._scaling())
         self._accumulator = accumulator if accumulator.leaves_out else None
         self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
         self.loo_error_ = fitted.loo_error
         self.n_samples_seen_, self.solver_ = accumulator.n_rows, accumulator.method
-        self._warn(fitted)
-
-    def _warn(self, fitted: Fitted) -> None:
-        solution, n_rows = fitted.solution, fitted.accumulator.n_rows
-        if solution.is_bias_only:
-            predicted = "the mean of the targets" if self.bias else "zero"
-            warnings.warn(
-                f"No ridge does better than {predicted} on rows that were left out, so that is what the model predicts "
-                f"for every row ({n_rows} rows, {self.n_hidden} neurons). Check the inputs and their scales, or "
-                "give more rows.",
-                BiasOnlyWarning,
-                stacklevel=6,
-            )
-        full = self.algebra_.dim * len(solution.coef)
-        if self.ridge == 0 and solution.rank < full:
-            warnings.warn(
-                f"The hidden layer has rank {solution.rank} of {full} on {n_rows} rows: "
-                "the output weights of least norm were taken. Use fewer neurons, more rows, or a ridge.",
-                RankDeficiencyWarning,
-                stacklevel=6,
-            )
+        idle = fitted.readout.idle(bias_number(self.algebra_)) if self.bias else 0
+        warn_of(self, solution, accumulator.n_rows, idle)
 
     # ------------------------------------------------------------------ what an estimator may change
 

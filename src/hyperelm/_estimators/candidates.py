@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import limits
 from hyperelm._estimators.grid import Grid
 from hyperelm._solvers.spectrum import best_permitted, is_permitted
-from hyperelm._training.passes import Training
 from hyperelm._training.rows import Chunk
 
 _TIE = 0.01
@@ -48,6 +48,29 @@ class Curve(NamedTuple):
         return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.compared)[0])
 
 
+class Part(NamedTuple):
+    """A readout and a number of neurons; `size` is what candidates of equal errors are compared by."""
+
+    readout: str
+    neurons: int
+    parameters: int
+    size: int
+
+
+class Layer(NamedTuple):
+    """Hidden layers over an algebra with a weight scale, and for each draw the curves of all parts of its plan."""
+
+    algebra: Algebra
+    scale: str | float
+    plan: list[Part]
+    curves: list[list[Curve]]
+
+    @property
+    def first_error(self) -> float:
+        """The smallest error on the first draw."""
+        return min(float(curve.errors.min()) for curve in self.curves[0])
+
+
 def mean_square(rows: Chunk) -> float:
     """Σ w y² / (columns Σw), which candidates are compared by."""
     y = np.asarray(rows.T, dtype=np.float64).reshape(len(rows), -1)
@@ -61,24 +84,22 @@ def mean_square(rows: Chunk) -> float:
 
 
 def candidates_of(
-    training: Training, scale: Any, L: int, curves: Sequence[Curve], grid: Grid, rounding: float
+    common: dict[str, Any], curves: Sequence[Curve], grid: Grid, rounding: float
 ) -> Iterator[dict[str, Any]]:
-    """The candidates with L neurons, one for every ridge or the best of the path, from the curves of all draws."""
-    D, neurons, d = training.encoder.weights.shape
-    unknowns = L + training.width - neurons
-    common: dict[str, Any] = {
-        "algebra": training.algebra,
-        "n_hidden": int(L),
-        "weight_scale": scale,
-        "n_parameters": d * (D * L + unknowns * training.output.features),
-    }
-    ridges, errors = (np.stack(part) for part in zip(*((curve.ridges, curve.errors) for curve in curves)))
+    """The candidates with some facts in `common`, one for every ridge or the best of the path, from the curves of all
+    draws."""
+    # Paths match from their ends down. That of `qr` goes further down than that of normal equations.
+    n = min(len(curve.ridges) for curve in curves)
+    ridges, errors, compared = (
+        np.stack([of_ridges[-n:] for of_ridges in part])
+        for part in zip(*((curve.ridges, curve.errors, curve.compared) for curve in curves))
+    )
     if grid.ridges is not None:
         listed = zip(grid.ridges, errors.T)
         yield from (common | {"ridge": float(ridge), "errors": e, "is_bias_only": False} for ridge, e in listed)
         return
     unit = max(curves[0].unit, np.finfo(np.float64).tiny)
-    best = best_permitted(ridges[0] / unit, np.mean([curve.compared for curve in curves], axis=0), rounding=rounding)
+    best = best_permitted(ridges[0] / unit, compared.mean(axis=0), rounding=rounding)
     # The ridges of a path follow the size of a layer, so their mean is the geometric one.
     with np.errstate(divide="ignore"):
         ridge = float(np.exp(np.log(ridges[:, best]).mean()))

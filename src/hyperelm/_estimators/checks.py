@@ -1,11 +1,13 @@
-"""Rows as users give them: checked, and refused with the reason; and what a fit warns of.
+"""Checks of the rows that users give, and the warnings of a fit.
 
 With `sklearn.set_config(array_api_dispatch=True)` arrays of other libraries than NumPy stay what they are. Fitted
-arrays live where the training rows do, and targets move there. Without it scikit-learn makes NumPy arrays of them.
+arrays live on the device of the training rows, and targets are moved there. Without that setting, scikit-learn makes
+NumPy arrays of them.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from hyperelm._backend import NUMPY, Backend, backend_of
 from hyperelm._backend.arrays import are_together, check_unmasked, detached, numpy_dtype, place_of
 from hyperelm._network.network import Network
 from hyperelm._solvers.accumulator import check_weight
+from hyperelm._solvers.solve import Solution
 from hyperelm._training.rows import Array, Rows, Stored, is_chunked, is_stored
 
 
@@ -53,18 +56,18 @@ class RowChecks:
     _axes: int  # of the rows that a fit began with
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
-        """Validated rows: `before` is the number of the first one in a chunk, whose arrays are checked when read."""
+        """Validated rows. `before` is the number of the first row, for chunks, whose values are checked when read."""
         X = self._check_X(X, reset=reset, before=before)
         T = self._check_targets(X, y, before)
         check_consistent_length(X, T)
         return Rows(X, T, self._check_weight(sample_weight, X))
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
-        """The targets of rows, which estimators check in their own way: those of an auto-encoder are the rows."""
+        """Validated targets. Each estimator has its own checks. The targets of an auto-encoder are the rows."""
         return X
 
     def _check_X(self, X: Any, *, reset: bool, before: int | None = None) -> Array:
-        """A validated array, (n, columns) or (n, features, d); integers stay, to be cast chunk by chunk."""
+        """A validated array, (n, columns) or (n, features, d). Integers stay: they are cast chunk by chunk."""
         if is_chunked(X):
             raise ValueError(f"`X` must be rows, got {type(X).__name__}. Only `fit` takes chunks of rows.")
         if is_stored(X) or (before is not None and isinstance(X, np.ndarray)):
@@ -81,11 +84,10 @@ class RowChecks:
         return X
 
     def _check_stored(self, X: Stored, *, reset: bool) -> Stored:
-        """What scikit-learn checks of an array, but for its values."""
+        """Check what scikit-learn checks of an array, except its values."""
         if X.ndim < 2:
-            raise ValueError(
-                f"Expected 2D array, got 1D array instead: `X` must have shape (n, columns), got {X.shape}."
-            )
+            must = f"`X` must have shape (n, columns), got {X.shape}."
+            raise ValueError(f"Expected 2D array, got 1D array instead: {must}")
         if 0 in X.shape:
             empty = "sample" if len(X) == 0 else "feature"
             raise ValueError(f"Found array with 0 {empty}(s) (shape={X.shape}) while a minimum of 1 is required.")
@@ -113,18 +115,15 @@ class RowChecks:
     def _check_weight(self, sample_weight: Any, X: Array) -> Array | None:
         if sample_weight is None:
             return None
-        if is_stored(sample_weight):
-            if tuple(sample_weight.shape) != (len(X),):
-                raise ValueError(
-                    f"`sample_weight` must have one weight for each of the {len(X)} rows, got shape "
-                    f"{tuple(sample_weight.shape)}."
-                )
-            return Stored(sample_weight, "sample_weight")
-        return row_weights(sample_weight, X.shape[0])
+        if not is_stored(sample_weight):
+            return row_weights(sample_weight, X.shape[0])
+        if (shape := tuple(sample_weight.shape)) != (len(X),):
+            raise ValueError(f"`sample_weight` must have one weight for each of the {len(X)} rows, got shape {shape}.")
+        return Stored(sample_weight, "sample_weight")
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """One for each row, in NumPy; a number is that of every row, as in scikit-learn."""
+    """One weight for each row, in NumPy. A single number is the weight of every row, as in scikit-learn."""
     return check_weight(np.full(n_rows, sample_weight) if np.isscalar(sample_weight) else sample_weight, n_rows)
 
 
@@ -144,18 +143,18 @@ def _backend_under_dispatch(array: Any) -> Backend:
 
 
 def kept_types(X: Any) -> Any:
-    """The types that scikit-learn may leave as they are; None, for all, if X has integers: these are cast by chunks."""
+    """The types that scikit-learn may leave as they are. None stands for all types: integers are cast by chunks."""
     return _backend_under_dispatch(X).float_types(X)
 
 
 def precision(X: Any) -> np.dtype[Any]:
-    """That of a model for rows X: single or double."""
+    """The precision of a model for rows X: single or double."""
     dtype = numpy_dtype(X)
     return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
 def as_given(array: Any, name: str) -> Any:
-    """An array outside of gradients, and not complex or masked: scikit-learn would drop imaginary parts and masks."""
+    """The array without its gradients. It must not be complex or masked: scikit-learn would drop that silently."""
     check_unmasked(array, name)
     if _backend_under_dispatch(array).is_complex(array):
         raise ValueError(f"Complex data not supported, got `{name}` of dtype {array.dtype}.")
@@ -163,10 +162,34 @@ def as_given(array: Any, name: str) -> Any:
 
 
 def check_place(X: Any, weights: Any, caller: str) -> None:
-    """Rows must be where the weights are: they are not moved without the user's knowledge."""
+    """Refuse rows on another device than the weights: nothing is moved without the user's knowledge."""
     if not are_together(X, weights):
         raise ValueError(
             f"Inputs passed to {caller} must use the same namespace and the same device as those passed to fit(), "
             f"{place_of(weights)}, got {place_of(X)}. Move `X` there. Arrays of other libraries than NumPy stay what "
             "they are only under sklearn.set_config(array_api_dispatch=True)."
+        )
+
+
+def warn_of(model: Any, solution: Solution, n_rows: int, idle: int) -> None:
+    """Warn where the output layer of `model` predicts a constant, or where it was not unique.
+
+    `idle` is the number of weights that no output shows whatever the rows are.
+    """
+    if solution.is_bias_only:
+        predicted = "the mean of the targets" if model.bias else "zero"
+        warnings.warn(
+            f"No ridge does better than {predicted} on rows that were left out, so that is what the model predicts "
+            f"for every row ({n_rows} rows, {model.n_hidden} neurons). Check the inputs and their scales, or "
+            "give more rows.",
+            BiasOnlyWarning,
+            stacklevel=6,
+        )
+    full = solution.coef.shape[0] * solution.coef.shape[2] - idle
+    if model.ridge == 0 and solution.rank < full:
+        warnings.warn(
+            f"The hidden layer has rank {solution.rank} of {full} on {n_rows} rows: "
+            "the output weights of least norm were taken. Use fewer neurons, more rows, or a ridge.",
+            RankDeficiencyWarning,
+            stacklevel=6,
         )

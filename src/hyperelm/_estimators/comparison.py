@@ -1,8 +1,9 @@
 """Which of several models is better, by repeated cross-validation and a test that knows that folds share rows.
 
-J = r k scores of each model come from k folds, drawn r times, the same for all models. Their differences x_1, …, x_J
-are not independent, as training parts overlap, and a plain t-test finds differences where there are none. Nadeau and
-Bengio (2003) correct the variance of the mean by the sizes of the parts:
+All models are scored on the same k folds, drawn r times, which gives J = r k scores of each. Take the differences
+x_1, …, x_J of the scores of two models. They are not independent, because training parts overlap. A plain t-test would
+find differences where there are none. Nadeau and Bengio (2003) correct the variance of the mean by the sizes of the
+parts:
 
     t = mean(x) / sqrt((1/J + n_test/n_train) var(x)),        with J - 1 degrees of freedom.
 
@@ -53,16 +54,16 @@ class Comparison:
 
         `other` is the reference by default.
         """
+        other = self.reference if other is None else other
         for name in (model, other):
-            if name is not None and name not in self.scores:
-                raise ValueError(
-                    f"`model` and `other` must be among {', '.join(map(repr, self.scores))}, got {name!r}."
-                )
-        difference = self.scores[model] - self.scores[self.reference if other is None else other]
+            if name not in self.scores:
+                names = ", ".join(map(repr, self.scores))
+                raise ValueError(f"`model` and `other` must be among {names}, got {name!r}.")
+        difference = self.scores[model] - self.scores[other]
         J = len(difference)
         mean = float(difference.mean())
         error = float(np.sqrt((1 / J + self.ratio) * difference.var(ddof=1)))
-        # Without any spread, the sign of the mean is all there is to say.
+        # Scores without any spread differ for certain, or not at all.
         t = mean / error if error > 0 else float(np.sign(mean) * np.inf) if mean else 0.0
         reach = float(stdtrit(J - 1, (1 + _LEVEL) / 2)) * error
         p = float(2 * stdtr(J - 1, -abs(t)))
@@ -80,15 +81,14 @@ class Comparison:
         return frame.sort_values("score", ascending=False, kind="stable")
 
     def plot(self, ax: Any = None) -> Any:
-        """The differences to the reference with their 95 % intervals, drawn on matplotlib axes, which are returned."""
+        """Draw the differences to the reference with their 95 % intervals, on matplotlib axes, which are returned."""
         if ax is None:
             _, ax = _optional("matplotlib.pyplot", "plot").subplots(layout="constrained")
         names = sorted(self.scores, key=lambda name: float(self.scores[name].mean()))
         for n, name in enumerate(names):
-            found = self.test(name)
-            at_reference = name == self.reference
-            reach = 0.0 if at_reference else found["high"] - found["difference"]
-            ax.errorbar(found["difference"], n, xerr=reach, fmt="D" if at_reference else "o", capsize=3, color="C0")
+            found = self.test(name)  # all zero for the reference
+            reach, marker = found["high"] - found["difference"], "D" if name == self.reference else "o"
+            ax.errorbar(found["difference"], n, xerr=reach, fmt=marker, capsize=3, color="C0")
         ax.axvline(0, color="gray", linewidth=0.8, zorder=0)
         ax.set_yticks(range(len(names)), names)
         ax.set_xlabel(f"score less that of {self.reference}, with 95 % intervals")
@@ -112,29 +112,29 @@ def compare(
     Parameters
     ----------
     models : dict of estimators, or list of them
-        Their names come from the dict, or from what each is when it is printed.
+        A dict gives their names. In a list, the name of a model is its printed form.
     X, Y : arrays of shape (n, ...), or frames
     cv : int or splitter, default=5
-        The number of folds, drawn `n_repeats` times (stratified for classifiers), or a splitter of scikit-learn, such
+        The number of folds, drawn `n_repeats` times (stratified for classifiers). Or a splitter of scikit-learn, such
         as `TimeSeriesSplit` for a series, whose splits are taken as they are.
     n_repeats : int, default=10
     reference : str, optional
         The model that the others are compared with; by default the first.
     scoring : str or callable, optional
-        A score of scikit-learn, more being better; by default `score` of the models (R², or accuracy).
+        A score of scikit-learn, for which more is better; by default `score` of the models (R², or accuracy).
     n_jobs : int, optional
     random_state : int, RandomState instance or None, default=0
-        Of the folds.
+        Decides how the folds are drawn.
 
     Returns
     -------
     Comparison
-        With `frame()`, `plot()`, and `test(model, other)` for any two of them.
+        It has `frame()`, `plot()`, and `test(model, other)` for any two models.
 
     Notes
     -----
-    The p-values are of single comparisons. Of many models one will seem better by chance: multiply them by the number
-    of models (Bonferroni) before you say that any is.
+    Each p-value is that of a single comparison. Among many models one will seem better by chance. Multiply the p-values
+    by the number of models (Bonferroni) before you say that any is better.
 
     References
     ----------
@@ -160,37 +160,26 @@ def compare(
     if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise ValueError(f"`scoring` must be one score, as a name or a callable, got {scoring!r}.")
     X, Y = indexable(X, Y)
-    splits = _splits(cv, n_repeats, random_state, X, Y, all(is_classifier(model) for model in named.values()))
-    scores = {
-        name: np.asarray(
-            cross_validate(model, X, Y, cv=splits, scoring=scoring, n_jobs=n_jobs, error_score="raise")["test_score"]
-        )
-        for name, model in named.items()
-    }
-    return Comparison(scores, reference, float(np.mean([len(test) / len(train) for train, test in splits])))
-
-
-def _splits(cv: Any, n_repeats: int, random_state: Any, X: Any, Y: Any, classes: bool) -> list[tuple[Any, Any]]:
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        splitter = RepeatedStratifiedKFold if classes else RepeatedKFold
+        splitter = RepeatedStratifiedKFold if all(map(is_classifier, named.values())) else RepeatedKFold
         cv = splitter(n_splits=int(cv), n_repeats=n_repeats, random_state=random_state)
     elif isinstance(cv, str) or not hasattr(cv, "split"):
         raise ValueError(f"`cv` must be a number of folds or a splitter of scikit-learn, got {cv!r}.")
     splits = list(cv.split(X, Y))
     if len(splits) < 2:
         raise ValueError(f"`cv` must give at least 2 splits, got {len(splits)}.")
-    return splits
+    options = {"cv": splits, "scoring": scoring, "n_jobs": n_jobs, "error_score": "raise"}
+    scores = {name: cross_validate(model, X, Y, **options)["test_score"] for name, model in named.items()}
+    return Comparison(scores, reference, float(np.mean([len(test) / len(train) for train, test in splits])))
 
 
 def _named(models: Any) -> dict[str, Any]:
-    """The models by name: given ones, or what each looks like when it is printed."""
+    """The models by the names that a dict gives, or else by their printed forms."""
     if not isinstance(models, Iterable):
         raise TypeError(f"`models` must be a dict or a list of estimators, got {type(models).__name__}.")
-    pairs = (
-        models.items() if isinstance(models, Mapping) else [(" ".join(repr(model).split()), model) for model in models]
-    )
     named: dict[str, Any] = {}
-    for name, model in pairs:
+    printed = ((" ".join(repr(model).split()), model) for model in models)
+    for name, model in models.items() if isinstance(models, Mapping) else printed:
         if not hasattr(model, "fit"):
             raise TypeError(f"`models` must be estimators, got {model!r}.")
         if name in named:

@@ -1,7 +1,7 @@
 """The ELM for a frame whose columns have names and units of their own.
 
-Columns and targets are standardised for training, x' = (x - a)/s and t' = (t - b)/u. The network has both scales as a
-part of its matrices (`Scaling`), so raw columns go in and come out.
+Columns and targets are standardised for training: x' = (x - a)/s and t' = (t - b)/u. The matrices of the network
+contain both scales (`Scaling`), so raw columns go in and come out.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from hyperelm._validation import FloatArray
 
 
 class FrameRegressor(ELMRegressor):
-    """`ELMRegressor` for tables (n, columns) in any units: what `hyperelm fit` saves.
+    """`ELMRegressor` for frames (n, columns) in any units. `hyperelm fit` saves such models.
 
-    It standardises columns and targets by itself. The first rows that it sees fix the scales. Rows of other array
+    It standardises columns and targets by itself, on the scales of the first rows that it sees. Rows of other array
     libraries are copied to NumPy.
 
     Parameters
     ----------
-    algebra, n_hidden, activation, weight_scale, bias, packing, direct_link, ridge, solver, chunk_size, random_state, \
-verbose
+    algebra, n_hidden, activation, weight_scale, bias, packing, direct_link, readout, ridge, solver, chunk_size, \
+random_state, verbose
         As for `ELMRegressor`.
 
     Attributes
     ----------
     input_offset_, input_scale_ : arrays of shape (columns,)
-        Mean and standard deviation of every input column; 1 for one that does not vary.
+        The mean and the standard deviation of every input column. The deviation of a constant column is set to 1.
     output_offset_, output_scale_ : arrays of shape (targets,)
     column_names_, target_names_ : arrays of texts
-        The columns of a file that are inputs and targets; numbered if nobody names them.
+        The names of the input and target columns of a file. By default they are numbers.
     window_ : array of one int
-        0, or, of a series, how many consecutive rows of the columns make one input.
+        The number of consecutive rows that make one input of a series; 0 where rows are no series.
 
     Examples
     --------
@@ -103,27 +103,26 @@ verbose
         return Scaling(self.input_offset_, self.input_scale_, self.output_offset_, self.output_scale_)
 
     def _scales_of(self, fitted: Fitted) -> Scales:
-        return Scales(
-            Columns(self.input_offset_.astype(np.float64), self.input_scale_.astype(np.float64)),
-            Columns(self.output_offset_.astype(np.float64), self.output_scale_.astype(np.float64)),
-        )
+        scaling = ((self.input_offset_, self.input_scale_), (self.output_offset_, self.output_scale_))
+        return Scales(*(Columns(mean.astype(np.float64), spread.astype(np.float64)) for mean, spread in scaling))
 
     def _check_restored(self) -> None:
-        inputs, outputs = self.network_.input.columns, self.network_.output.columns
+        inputs, outputs, window = self.network_.input.columns, self.network_.output.columns, self.window_
         scales = [(self.input_offset_, inputs), (self.input_scale_, inputs)]
         scales += [(self.output_offset_, outputs), (self.output_scale_, outputs)]
-        right = all(a.shape == (n,) and a.dtype.kind == "f" and np.isfinite(a).all() for a, n in scales)
-        right = (
-            right and bool(self.input_scale_.all()) and self.window_.shape == (1,) and self.window_.dtype.kind == "i"
-        )
         names = self.column_names_, self.target_names_
-        right = right and all(array.ndim == 1 and array.dtype == object for array in names)
-        if not right or len(names[0]) * max(int(self.window_[0]), 1) != inputs or len(names[1]) != outputs:
+        if not (
+            all(array.shape == (n,) and array.dtype.kind == "f" and np.isfinite(array).all() for array, n in scales)
+            and self.input_scale_.all()
+            and (window.shape, window.dtype.kind) == ((1,), "i")
+            and all(array.ndim == 1 and array.dtype == object for array in names)
+            and (len(names[0]) * max(int(window[0]), 1), len(names[1])) == (inputs, outputs)
+        ):
             raise ValueError("what it says of its columns does not fit together")
         self.network_ = replace(self.network_, scaling=self._scaling())
 
 
 def _standard(values: NDArray[Any], dtype: np.dtype[Any]) -> tuple[FloatArray, FloatArray]:
-    """The mean of every column and its standard deviation; 1 for one that varies by rounding alone."""
+    """The mean and the standard deviation of every column. The latter is 1 where only rounding varies."""
     columns = Columns.of(values)
     return columns.mean.astype(dtype), np.where(columns.spread > 0, columns.spread, 1.0).astype(dtype)

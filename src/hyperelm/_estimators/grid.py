@@ -1,17 +1,20 @@
-"""The candidates of a search: algebras x weight scales x sizes x ridges, from lists or "auto".
+"""The candidates of a search: algebras x weight scales x readouts x sizes x ridges, from lists or "auto".
 
 A size is a number of neurons, or a number P of parameters: with D inputs, N outputs, b biases and k direct links a
 network of L neurons over an algebra of dimension d has
 
     P = d ((D + b) L + (L + k + b) N)
 
-parameters, so networks over different algebras are compared at the L that comes nearest to the same P.
+parameters, and d³ more for a table that is learned. A free readout has (d L + k' + b) weights for each of N' columns of
+the output, k' being the columns that are linked. So networks over different algebras and with different readouts are
+compared at the L that comes nearest to the same P.
 """
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,30 +22,36 @@ from numpy.typing import NDArray
 
 from hyperelm._algebra import catalogue
 from hyperelm._algebra.algebra import Algebra
+from hyperelm._algebra.learning import LARGEST_LEARNED
 from hyperelm._network.layers import check_weight_scale
+from hyperelm._network.layout import Layout
+from hyperelm._network.readout import READOUTS
 from hyperelm._solvers.solve import check_ridge
-from hyperelm._validation import check_whole
+from hyperelm._validation import check_choice, check_whole
 
 NEURONS = (16, 32, 64, 128)
 SCALES = ("0.01 auto", "0.1 auto", "0.3 auto", "auto", "3 auto")
 _LARGEST_DIM = 4  # of the algebras that "auto" takes for columns
 
 
-class Shape(NamedTuple):
-    """What decides, beside the neurons, how many parameters a network has: d, D, N, and whether b and k are there."""
+@dataclass(frozen=True)
+class Shape:
+    """What decides, beside the neurons, how many parameters a network has."""
 
-    dim: int
-    inputs: int
-    outputs: int
+    input: Layout
+    output: Layout
     bias: bool
     direct_link: bool
-
-    def unknowns(self, neurons: int) -> int:
-        """The rows of the output weights."""
-        return neurons + (self.inputs if self.direct_link else 0) + self.bias
+    readout: str
 
     def parameters(self, neurons: int) -> int:
-        return self.dim * ((self.inputs + self.bias) * neurons + self.unknowns(neurons) * self.outputs)
+        d, D, N = self.input.dim, self.input.features, self.output.features
+        hidden = d * (D + self.bias) * neurons
+        if self.readout == "free":
+            links = self.input.columns if self.direct_link else 0
+            return hidden + (d * neurons + links + self.bias) * self.output.columns
+        table = d**3 if self.readout == "learned" else 0
+        return hidden + d * (neurons + (D if self.direct_link else 0) + self.bias) * N + table
 
     def neurons(self, parameters: int) -> int:
         """As many as come nearest to so many parameters, at least 1."""
@@ -53,13 +62,16 @@ class Shape(NamedTuple):
 class Grid(NamedTuple):
     """The values of the parameters; no ridges where each candidate's own path is searched.
 
-    Of `neurons` and `parameters` one is None.
+    Of `neurons` and `parameters` one is None. `readouts` is None where all that make a difference are tried. If
+    `neurons` `stand_for_parameters`, they are those of the algebra's own readout, and others have as many parameters.
     """
 
     algebras: list[Algebra]
     scales: list[str | float]
     neurons: list[int] | None
     parameters: list[int] | None
+    stand_for_parameters: bool
+    readouts: list[str] | None
     ridges: NDArray[np.float64] | None
 
     @classmethod
@@ -69,6 +81,7 @@ class Grid(NamedTuple):
         weight_scale: Any,
         n_hidden: Any,
         n_parameters: Any,
+        readout: Any,
         ridge: Any,
         *,
         rows: float,
@@ -81,13 +94,40 @@ class Grid(NamedTuple):
                 f"`n_hidden` must be 'auto' where `n_parameters` decides the number of neurons, got {n_hidden!r}."
             )
         neurons = _neurons(n_hidden, rows) if parameters is None else None
-        return cls(_algebras(algebra, dims), _scales(weight_scale), neurons, parameters, _ridges(ridge))
+        return cls(
+            _algebras(algebra, dims),
+            _scales(weight_scale),
+            neurons,
+            parameters,
+            _is_auto(n_hidden),
+            _readouts(readout),
+            _ridges(ridge),
+        )
+
+    def shapes(self, inputs: Layout, outputs: Layout, *, bias: bool, direct_link: bool) -> list[Shape]:
+        """The networks over one algebra, one for every readout.
+
+        If nobody names readouts, those that cannot be better are left out: over the real numbers all are the same, and
+        for outputs of one component a learned table gives what a free readout gives.
+        """
+        readouts = self.readouts
+        if readouts is None:
+            components = len(np.unique(outputs.places % outputs.dim))
+            can_learn = components > 1 and outputs.dim <= LARGEST_LEARNED
+            readouts = ["algebra"]
+            if outputs.dim > 1:
+                readouts += ["learned", "free"] if can_learn else ["free"]
+        return [Shape(inputs, outputs, bias, direct_link, readout) for readout in readouts]
 
     def sizes(self, shape: Shape) -> list[int]:
         """The numbers of neurons of networks of this shape."""
-        if self.parameters is None:
-            return list(self.neurons or ())
-        return [shape.neurons(parameters) for parameters in self.parameters]
+        if self.parameters is not None:
+            return [shape.neurons(parameters) for parameters in self.parameters]
+        neurons = list(self.neurons or ())
+        if not self.stand_for_parameters:
+            return neurons
+        own = replace(shape, readout="algebra")
+        return [shape.neurons(own.parameters(L)) for L in neurons]
 
 
 def _algebras(value: Any, dims: Sequence[int]) -> list[Algebra]:
@@ -105,6 +145,15 @@ def _scales(value: Any) -> list[str | float]:
     for scale in scales:
         check_weight_scale(scale)
     return scales
+
+
+def _readouts(value: Any) -> list[str] | None:
+    if _is_auto(value):
+        return None
+    readouts: list[str] = _listed(value, "readout")
+    for readout in readouts:
+        check_choice(readout, READOUTS, "readout")
+    return readouts
 
 
 def _neurons(value: Any, rows: float) -> list[int]:

@@ -1,11 +1,12 @@
 """How good a prediction is, as the paper measures it.
 
-Prediction gain (section 5.2), with sample variances over time of the length of the signal and of the error:
+The prediction gain of a series (section 5.2) compares the lengths of the signal and of the error, by their sample
+variances over time:
 
     R = 10 log₁₀(var ‖p_t‖ / var ‖p_{t+1} - p̂_{t+1}‖)  in dB.
 
-Peak signal-to-noise ratio of images, 10 log₁₀(peak² / mean squared error), and structural similarity (Wang et al.,
-2004): the mean over all 7 x 7 windows and channels of
+The peak signal-to-noise ratio of an image is 10 log₁₀(peak² / mean squared error). The structural similarity of two
+images (Wang et al., 2004) is the mean over all 7 x 7 windows and channels of
 
     (2 μ_x μ_y + C₁)(2 σ_xy + C₂) / ((μ_x² + μ_y² + C₁)(σ_x² + σ_y² + C₂)),   C₁ = (0.01 peak)², C₂ = (0.03 peak)²,
 
@@ -14,11 +15,12 @@ with sample variances, which is what scikit-image's `structural_similarity` comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from hyperelm._backend import chunks
 
 __all__ = ["prediction_gain", "psnr", "ssim"]
 
@@ -54,15 +56,11 @@ def prediction_gain(y_true: ArrayLike, y_pred: ArrayLike, *, signal: ArrayLike |
     source = truth if signal is None else _vectors(signal, "signal")
     if len(source) != len(truth):
         raise ValueError(f"`signal` must have as many positions as `y_true`, {len(truth)}, got {len(source)}.")
-    of_signal, of_error = _lengths(source).var(ddof=1), _lengths(truth - guess).var(ddof=1)
+    of_signal, of_error = (np.linalg.norm(vectors, axis=1).var(ddof=1) for vectors in (source, truth - guess))
     if of_error == 0:
         return float("inf")
     with np.errstate(divide="ignore"):
         return float(10 * np.log10(of_signal / of_error))
-
-
-def _lengths(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
 
 
 def _vectors(array: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -97,9 +95,9 @@ def psnr(images: ArrayLike, others: ArrayLike, *, data_range: float = 255.0) -> 
     """
     a, b = _alike(images, others)
     squares = np.empty(len(a))
-    for block in _blocks(len(a)):
-        difference = a[block].astype(np.float64) - b[block]
-        squares[block] = np.mean(difference.reshape(len(difference), -1) ** 2, axis=1)
+    for at in chunks(len(a), _AT_ONCE):
+        difference = a[at].astype(np.float64) - b[at]
+        squares[at] = np.mean(difference.reshape(len(difference), -1) ** 2, axis=1)
     with np.errstate(divide="ignore"):
         return np.asarray(10 * np.log10(data_range**2 / squares))
 
@@ -136,11 +134,11 @@ def ssim(images: ArrayLike, others: ArrayLike, *, data_range: float = 255.0, lum
     if luma and a.shape[3] != len(_LUMA):
         raise ValueError(f"`images` must have {len(_LUMA)} channels with luma=True, got {a.shape[3]}.")
     similarity = np.empty(len(a))
-    for block in _blocks(len(a)):
-        x, y = (array[block].astype(np.float64) for array in (a, b))
+    for at in chunks(len(a), _AT_ONCE):
+        x, y = (array[at].astype(np.float64) for array in (a, b))
         if luma:
             x, y = ((array @ _LUMA)[..., None] for array in (x, y))
-        similarity[block] = _similarity(x, y, data_range).mean(axis=(1, 2, 3))
+        similarity[at] = _similarity(x, y, data_range).mean(axis=(1, 2, 3))
     return similarity
 
 
@@ -158,14 +156,12 @@ def _similarity(x: NDArray[np.float64], y: NDArray[np.float64], peak: float) -> 
 def _window_means(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The means of all windows within an image, (n, h, w, c) -> (n, h - 6, w - 6, c), by two matrix products."""
     n, height, width, channels = x.shape
-    rows = (_means(height) @ x.reshape(n, height, width * channels)).reshape(n, -1, width, channels)
-    return np.asarray(_means(width) @ rows)
-
-
-def _means(length: int) -> NDArray[np.float64]:
-    """The matrix that takes the means of all windows on a line."""
-    places = np.arange(length) - np.arange(length - _WINDOW + 1)[:, None]
-    return ((places >= 0) & (places < _WINDOW)) / _WINDOW
+    # Row k of such a matrix takes the mean of the places k to k + 6 on a line.
+    down, across = (
+        (np.tri(side - _WINDOW + 1, side, _WINDOW - 1) - np.tri(side - _WINDOW + 1, side, -1)) / _WINDOW
+        for side in (height, width)
+    )
+    return np.asarray(across @ (down @ x.reshape(n, height, width * channels)).reshape(n, -1, width, channels))
 
 
 def _alike(images: ArrayLike, others: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -173,7 +169,3 @@ def _alike(images: ArrayLike, others: ArrayLike) -> tuple[NDArray[Any], NDArray[
     if a.shape != b.shape or a.ndim < 2:
         raise ValueError(f"`images` and `others` must have the same shape (n, ...), got {a.shape} and {b.shape}.")
     return a, b
-
-
-def _blocks(length: int) -> Iterator[slice]:
-    return (slice(start, start + _AT_ONCE) for start in range(0, length, _AT_ONCE))

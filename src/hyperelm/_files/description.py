@@ -37,6 +37,7 @@ def describe(path: str | os.PathLike[str]) -> str:
     header, model = loaded(path)
     network = model.network_
     source, target, M = network.input, network.output, network.output_weights
+    full = network.n_components if network.readout.algebra is None else source.dim * len(M)
     can_go_on = taken_apart(model).accumulator is not None
     facts = {
         "model": f"{type(model).__name__}, written by hyperelm {str(header.get('hyperelm'))[:40]}",
@@ -45,13 +46,13 @@ def describe(path: str | os.PathLike[str]) -> str:
         "hidden": f"{network.neurons} neurons, {activations.name_of(network.activation)}"
         + (", bias" if network.has_bias else "")
         + (", direct link" if network.has_direct_link else ""),
-        "output": f"{_form(target)}; weights {' x '.join(map(str, M.shape))}",
+        "output": f"{_form(target)}; weights {' x '.join(map(str, M.shape))}, readout {network.readout.name}",
         "trained": f"on {model.n_samples_seen_:,} rows by {model.solver_}, "
         + ("and can go on" if can_go_on else "without the accumulator to go on"),
         "ridge": f"{model.ridge_:g} ({model.ridge})"
         + ("" if model.loo_error_ is None else f", mean squared error {model.loo_error_:.4g} on rows left out"),
         "weight scale": f"{model.weight_scale_:g} ({model.weight_scale})",
-        "rank": f"{model.rank_} of {source.dim * len(M)}, condition {model.condition_:.3g}",
+        "rank": f"{model.rank_} of {full}, condition {model.condition_:.3g}",
         "random state": str(model.random_state),
     }
     if isinstance(model, ELMClassifier):
@@ -60,7 +61,10 @@ def describe(path: str | os.PathLike[str]) -> str:
         )
     if isinstance(model, ELMAutoencoder):
         facts["encoder"] = model.encoder
-    lines = [str(model.algebra_), "", *(f"{label:{12}}  {value}" for label, value in facts.items())]
+    tables = [str(model.algebra_)]
+    if network.readout.name == "learned":
+        tables += ["", "Readout:", str(network.readout.algebra)]
+    lines = [*tables, "", *(f"{label:{12}}  {value}" for label, value in facts.items())]
     return printable("\n".join(lines), keep="\n")
 
 

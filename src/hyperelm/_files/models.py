@@ -27,8 +27,10 @@ from hyperelm._files.writing import write_whole
 from hyperelm._network import activations
 from hyperelm._network.layout import Layout
 from hyperelm._network.network import Network
+from hyperelm._network.readout import READOUTS, Readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
 from hyperelm._solvers.solve import SOLVERS
+from hyperelm._training.passes import REAL
 from hyperelm._training.scales import Columns, Scales
 
 __all__ = ["load", "save"]
@@ -43,6 +45,8 @@ CLASSES: dict[str, type[BaseELM]] = {
 _NAMES = {model_class: name for name, model_class in CLASSES.items()}
 
 _STATE = "state."
+_READOUT_TABLE = "readout_table_"
+_LATER = ("readout",)  # parameters that files of earlier formats lack
 _INPUTS, _TARGETS = "scales.inputs", "scales.targets"
 
 
@@ -154,6 +158,7 @@ def _described(model: BaseELM, parts: Parts) -> tuple[Header, Arrays]:
         "parameters": {name: _plain(name, value, network) for name, value in model.get_params(deep=False).items()},
         "algebra": network.algebra.name,
         "activation": activations.name_of(network.activation),
+        "readout": network.readout.name,
         "input": _layout_fields(network.input),
         "output": _layout_fields(network.output),
         "solver": numbers.pop("solver_"),
@@ -167,6 +172,8 @@ def _described(model: BaseELM, parts: Parts) -> tuple[Header, Arrays]:
         "output_weights_": network.output_weights,
         **parts.arrays,
     }
+    if network.readout.name == "learned":
+        arrays[_READOUT_TABLE] = network.readout.table
     if parts.scales is not None:
         for name, columns in ((_INPUTS, parts.scales.inputs), (_TARGETS, parts.scales.targets)):
             arrays[name] = np.stack([columns.mean, columns.spread])
@@ -245,7 +252,9 @@ class _Content:
 
     def _parameters(self, model_class: type[BaseELM]) -> dict[str, Any]:
         parameters: dict[str, Any] = self._part("parameters", dict)
-        if parameters.keys() != model_class().get_params(deep=False).keys():
+        defaults = model_class().get_params(deep=False)
+        parameters = {name: defaults.get(name) for name in _LATER} | parameters
+        if parameters.keys() != defaults.keys():
             raise ValueError(f"its parameters are not those of {model_class.__name__}")
         for name, value in parameters.items():
             if isinstance(value, list) and name == "class_weight":
@@ -261,12 +270,22 @@ class _Content:
         source, target = self._layout("input", algebra), self._layout("output", algebra)
         activation = activations.get(self._choice("activation", tuple(activations.ACTIVATIONS)))
         W, M = self._take("hidden_weights_"), self._take("output_weights_")
-        D, N, d = source.features, target.features, algebra.dim
+        readout = self._readout(algebra)
+        D, N, d, r = source.features, target.features, algebra.dim, readout.size
         fits = W.ndim == M.ndim == 3 and W.dtype == M.dtype and W.dtype in (np.float32, np.float64)
         fits = fits and W.shape[0] - D in (0, 1) and W.shape[1] >= 1 and W.shape[2] == d
-        if not fits or M.shape[1:] != (N, d) or len(M) - W.shape[1] - (len(W) - D) not in (0, D):
+        if not fits or M.shape[1:] != (N, r) or len(M) - W.shape[1] - (len(W) - D) not in (0, D):
             raise ValueError("the shapes and types of its weights do not fit together")
-        return Network(algebra, source, target, W, M, activation)
+        return Network(algebra, source, target, W, M, activation, readout)
+
+    def _readout(self, algebra: Algebra) -> Readout:
+        name = self._choice("readout", READOUTS) if "readout" in self.header else "algebra"
+        if name != "learned":
+            return Readout(name, algebra.dim, algebra if name == "algebra" else None)
+        learned = Algebra(self._take(_READOUT_TABLE), name="learned")
+        if learned.dim != algebra.dim:
+            raise ValueError("the table of its readout is not of the size of its algebra")
+        return Readout(name, algebra.dim, learned)
 
     def _algebra(self) -> Algebra:
         units = self._take("units")
@@ -321,8 +340,10 @@ class _Content:
         if solver == "svd":
             raise ValueError("it holds an accumulator, which its solver 'svd' has not")
         (method,) = SOLVERS[solver]
-        sizes = len(network.output_weights), network.output.features
-        return Asleep(partial(method, network.algebra, *sizes, network.dtype), arrays)
+        algebra, sizes = network.algebra, (len(network.output_weights), network.output.features)
+        if network.readout.name != "algebra":
+            algebra, sizes = REAL, (network.n_components, network.output.columns)
+        return Asleep(partial(method, algebra, *sizes, network.dtype), arrays)
 
     def _scales(self, network: Network) -> Scales:
         """Where the columns of the training rows lie, which files of earlier releases do not say."""

@@ -158,9 +158,22 @@ def _centred(graph: _Graph, parts: Parts) -> tuple[str, Center]:
 def _codes(graph: _Graph, network: Network, X: str, center: Center) -> str:
     ops = network.operators
     h = graph.affine(X, ops.hidden, _shifted(ops.hidden_bias, center, ops.hidden))
-    for operator, constants in activations.ACTIVATIONS[activations.name_of(network.activation)].nodes:
-        h = graph.node(operator, h, *(graph.floats(np.array(value)) for value in constants))
-    return h
+    activation = activations.ACTIVATIONS[activations.name_of(network.activation)]
+    if not activation.of_modulus:
+        return _activated(graph, activation, h)
+    L, d = network.neurons, network.algebra.dim
+    z = graph.node("Reshape", h, graph.constant(np.array([0, L, d])))
+    r = graph.node("Sqrt", graph.node("ReduceSum", graph.node("Mul", z, z), graph.constant(np.array([2])), keepdims=1))
+    # The factor f(r)/r of a number; zero stays zero whatever the factor is.
+    lengths = graph.node("Max", r, graph.floats(np.array(np.finfo(np.float32).tiny)))
+    z = graph.node("Mul", z, graph.node("Div", _activated(graph, activation, r), lengths))
+    return graph.node("Reshape", z, graph.constant(np.array([0, L * d])))
+
+
+def _activated(graph: _Graph, activation: activations.Activation, x: str) -> str:
+    for operator, constants in activation.nodes:
+        x = graph.node(operator, x, *(graph.floats(np.array(value)) for value in constants))
+    return x
 
 
 def _decoded(graph: _Graph, network: Network, code: str, X: str | None = None, center: Center = None) -> str:

@@ -1,8 +1,8 @@
 """How the columns of a data set lie in the components of hypercomplex numbers.
 
-A layout maps column c of a row to one place of the flattened components (features · d) of that row. So a chunk of rows
-becomes numbers by writing its columns there, and, in prediction, real matrices keep only the rows or columns of
-these places: raw columns go in and come out, and nothing is packed.
+A layout maps every column of a row to one place among the features · d components of that row. A chunk of rows becomes
+numbers when its columns are written to their places. For predictions nothing is packed: the real matrices of a network
+keep only the rows or columns of these places, so raw columns go in and come out.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Layout:
         return numbers * self.dim + self.start + channels
 
     def components_of(self, numbers: int) -> NDArray[np.intp]:
-        """The places of the components that columns fill, among those of so many numbers."""
+        """The places of all components that columns may fill, for this many numbers."""
         return (self.dim * np.arange(numbers)[:, None] + self.start + np.arange(self.channels)).ravel()
 
     @property
@@ -80,13 +80,13 @@ class Layout:
 
     def pack(self, array: NDArray[Any], dtype: DTypeLike) -> FloatArray:
         """Rows as numbers, (m, features, d); a view where they already are."""
-        count, xp = array.shape[0], namespace(array=array)
-        rows = xp.reshape(as_precision(array, np.dtype(dtype)), (count, self.columns))
+        n_rows, xp = array.shape[0], namespace(array=array)
+        rows = xp.reshape(as_precision(array, np.dtype(dtype)), (n_rows, self.columns))
         if not self.is_flat:
             rows = backend_of(rows).scattered(rows, self.places, self.features * self.dim)
-        numbers: FloatArray = xp.reshape(rows, (count, self.features, self.dim))
+        numbers: FloatArray = xp.reshape(rows, (n_rows, self.features, self.dim))
         return numbers
 
-    def shape(self, rows: int) -> tuple[int, ...]:
-        """The shape of so many rows as the user gives and gets them."""
-        return {1: (rows,), 2: (rows, self.columns), 3: (rows, self.features, self.dim)}[self.ndim]
+    def shape(self, n_rows: int) -> tuple[int, ...]:
+        """The shape of this many rows as the user gives and gets them."""
+        return (n_rows, self.columns)[: self.ndim] if self.ndim < 3 else (n_rows, self.features, self.dim)

@@ -4,9 +4,9 @@ Prediction multiplies raw columns by real matrices,
 
     h = f((x - a) A + α),        y = h B (+ (x - a) C) + β.
 
-A has the rows of Φ_R(W)ᵀ that belong to the columns of the input. B has the columns of Φ_R(M)ᵀ that belong to the
-columns of the output. Rows and columns of unused components are left out, so nothing is packed. The matrices live where
-the weights do, and so must the rows.
+A has the rows of Φ_R(W)ᵀ that belong to the columns of the input. B has the columns of Φ_R(M)ᵀ, or of the matrix of
+another readout, that belong to the columns of the output. Rows and columns of unused components are left out, so
+nothing is packed. The matrices live where the weights do, and so must the rows.
 
 With a `Scaling` the network was trained on standardised columns x' = (x - a)/s and targets t' = (t - b)/u. All but a is
 then part of the matrices: 1/s of A and C, u of B, C and β, and b of β. The difference x - a is taken first, because
@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import chunks, limits
@@ -42,8 +41,9 @@ from hyperelm._backend.arrays import (
 from hyperelm._lazy import lazy
 from hyperelm._linalg.products import right_operator
 from hyperelm._network.activations import Function, apply
-from hyperelm._network.layers import times_bias
+from hyperelm._network.layers import bias_number, times_bias
 from hyperelm._network.layout import Layout
+from hyperelm._network.readout import Readout
 from hyperelm._validation import FloatArray
 
 CHUNK = 4096  # rows that prediction takes at a time by default
@@ -86,9 +86,11 @@ class Network:
         How the columns of rows and targets lie in numbers.
     hidden_weights : array of shape (D + bias, L, d)
         W. The row of the bias is the last.
-    output_weights : array of shape (L + direct-link inputs + bias, N, d)
+    output_weights : array of shape (L + direct-link inputs + bias, N, r)
         M. The row of the bias is the last.
     activation : Activation or callable
+    readout : Readout
+        How the output layer multiplies.
     scaling : Scaling or None
     """
 
@@ -98,14 +100,10 @@ class Network:
     hidden_weights: Any
     output_weights: Any
     activation: Function
+    readout: Readout
     scaling: Scaling | None = None
 
     # ------------------------------------------------------------------ facts
-
-    @property
-    def readout_table(self) -> NDArray[np.float64]:
-        """(d, d, d): an output is Σ h_i m_j readout_table[i, j, k]."""
-        return self.algebra.table
 
     @property
     def neurons(self) -> int:
@@ -121,8 +119,20 @@ class Network:
 
     @property
     def n_parameters(self) -> int:
-        """All real numbers in both layers."""
-        return int(np.prod(self.hidden_weights.shape) + np.prod(self.output_weights.shape))
+        """All real numbers in both layers, and those of a table that was learned.
+
+        A free readout has weights from all components to those that columns of the output fill.
+        """
+        of_output = np.prod(self.output_weights.shape) + self.readout.n_parameters
+        if self.readout.algebra is None:
+            of_output = self.n_components * self.output.columns
+        return int(np.prod(self.hidden_weights.shape) + of_output)
+
+    @property
+    def n_components(self) -> int:
+        """The real columns that the output layer sees: components of neurons, columns that are linked, and the bias."""
+        links = self.input.columns if self.has_direct_link else 0
+        return self.neurons * self.algebra.dim + links + self.has_bias
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -177,7 +187,10 @@ class Network:
         return as_precision(columns if self.offset is None else columns - self.offset, dtype)
 
     def _hidden(self, x: FloatArray, product: Product) -> FloatArray:
-        return apply(self.activation, product(x, self.operators.hidden, self.operators.hidden_bias))
+        h, xp = product(x, self.operators.hidden, self.operators.hidden_bias), namespace(x=x)
+        numbers = xp.reshape(h, (h.shape[0], self.neurons, self.algebra.dim))
+        codes: FloatArray = xp.reshape(apply(self.activation, numbers, -1), h.shape)
+        return codes
 
     def _in_range(self, X: Any, layers: Callable[[Product, np.dtype[Any]], FloatArray]) -> FloatArray:
         """Call `layers` in the precision of the network, and again in double if a product is not finite.
@@ -219,8 +232,9 @@ class Network:
         hidden_bias = readout_bias = None
         if self.has_bias:
             hidden_bias = times_bias(W[D], self.algebra).ravel()
-            M, readout_bias = M[:-1], times_bias(M[-1], self.algebra).ravel()[outputs]
-        hidden, readout = right_operator(W[:D], self.algebra)[inputs], right_operator(M, self.algebra)[:, outputs]
+            e = bias_number(self.algebra).astype(M.dtype)
+            M, readout_bias = M[:-1], (e @ self.readout.operator(M[-1:]))[outputs]
+        hidden, readout = right_operator(W[:D], self.algebra)[inputs], self.readout.operator(M)[:, outputs]
         if self.has_direct_link:
             split = self.neurons * self.algebra.dim
             readout = np.concatenate([readout[:split], readout[split:][inputs]])

@@ -1,8 +1,8 @@
 """Columns of real numbers as components of hypercomplex ones, and back.
 
-`into` says which components a number's channels fill: "imaginary" the d - 1 imaginary ones (a colour or a position
-x i + y j + z k, as in the paper), "full" all d of them, "real" the real part alone. In the real algebra, which has
-no imaginary part, all three are the number itself. Components that no channel fills are zero.
+`into` says which components the channels of a number fill. "imaginary" stands for the d - 1 imaginary ones (a colour or
+a position x i + y j + z k, as in the paper), "full" for all d of them, and "real" for the real part alone. In the real
+algebra, which has no imaginary part, all three are the number itself. Components that no channel fills are zero.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def pack(
     Parameters
     ----------
     X : array of shape (n, p), (n, ..., channels) or (n, channels, ...)
-        Columns; or images, the last form if `planar`.
+        Columns, or images. Images have the last shape if `planar`.
     algebra : Algebra or str
     channels : int, optional
-        Columns that make one number; by default as many as `into` has room for.
+        The number of columns that make one number; by default as many as `into` has room for.
     planar : bool
-        False: the channels of a number are neighbours, r g b r g b …; True: all columns of the first channel come
+        If False, the channels of a number are neighbours, r g b r g b … If True, all columns of the first channel come
         first, r r … g g … b b …
     into : {"imaginary", "full", "real"}
-        The components that they fill, in order.
+        The components that the channels fill, in order.
 
     Returns
     -------
@@ -58,28 +58,31 @@ def pack(
     (1, 2, 4)
     """
     algebra = catalogue.get(algebra)
-    X = as_real(X, "X")
-    if X.ndim < 2:
-        raise ValueError(f"`X` must have at least 2 axes, (rows, columns), got shape {X.shape}.")
-    room = components(into, algebra)
-    count = _checked_channels(channels, room, algebra, into)
-    if X.ndim > 2:
-        X = _flat_images(X, count, planar)
-    if planar and X.shape[1] % count:
+    rows: FloatArray = as_real(X, "X")
+    if rows.ndim < 2:
+        raise ValueError(f"`X` must have at least 2 axes, (rows, columns), got shape {rows.shape}.")
+    start, count = _filled(channels, algebra, into)
+    n_rows, xp = rows.shape[0], namespace(X=rows)
+    if rows.ndim > 2:
+        if rows.shape[1 if planar else rows.ndim - 1] != count:
+            raise ValueError(
+                f"`X` must have {count} channels on its {'second' if planar else 'last'} axis, got shape {rows.shape}. "
+                "Set `channels`, or `planar` for images whose channels come first."
+            )
+        rows = xp.reshape(rows, (n_rows, math.prod(rows.shape[1:])))
+    whole, rest = divmod(rows.shape[1], count)
+    if planar and rest:
         raise ValueError(
-            f"`X` must have a number of columns divisible by the {count} channels when planar, got {X.shape[1]}."
+            f"`X` must have a number of columns divisible by the {count} channels when planar, got {rows.shape[1]}."
         )
-    features = -(-X.shape[1] // count)
-    rows, xp = X.shape[0], namespace(X=X)
-    packed = zeros((rows, features, algebra.dim), X)
-    filled = slice(room.start, room.start + count)
+    packed = zeros((n_rows, whole + (rest > 0), algebra.dim), rows)
     if planar:
-        packed[:, :, filled] = xp.moveaxis(xp.reshape(X, (rows, count, features)), 1, 2)
+        numbers = xp.moveaxis(xp.reshape(rows, (n_rows, count, whole)), 1, 2)
     else:
-        whole, rest = divmod(X.shape[1], count)
-        packed[:, :whole, filled] = xp.reshape(X[:, : whole * count], (rows, whole, count))
-        if rest:
-            packed[:, -1, room.start : room.start + rest] = X[:, whole * count :]
+        numbers = xp.reshape(rows[:, : whole * count], (n_rows, whole, count))
+    packed[:, :whole, start : start + count] = numbers
+    if rest:
+        packed[:, -1, start : start + rest] = rows[:, whole * count :]
     return packed
 
 
@@ -114,34 +117,23 @@ def unpack(
     Z = as_hypercomplex(Z, algebra, "Z", axes=2)
     if Z.ndim != 3:
         raise ValueError(f"`Z` must have 3 axes, (rows, features, {algebra.dim}), got shape {Z.shape}.")
-    room = components(into, algebra)
-    count = _checked_channels(channels, room, algebra, into)
-    filled, xp = Z[:, :, room.start : room.start + count], namespace(Z=Z)
+    start, count = _filled(channels, algebra, into)
+    filled, xp = Z[:, :, start : start + count], namespace(Z=Z)
     if planar:
         filled = xp.moveaxis(filled, 1, 2)
     columns: FloatArray = xp.reshape(filled, (Z.shape[0], Z.shape[1] * count))
     return columns
 
 
-def _checked_channels(channels: Any, room: slice, algebra: Algebra, into: str) -> int:
+def _filled(channels: Any, algebra: Algebra, into: str) -> tuple[int, int]:
+    """The first of the components that channels fill, and how many they fill."""
+    room = components(into, algebra)
     largest = room.stop - room.start
     if channels is None:
-        return largest
+        return room.start, largest
     if not isinstance(channels, (int, np.integer)) or isinstance(channels, bool) or not 1 <= channels <= largest:
         raise ValueError(
             f"`channels` must be a whole number from 1 to {largest} for {algebra.name or algebra.dim} "
             f"with into={into!r}, got {channels!r}."
         )
-    return int(channels)
-
-
-def _flat_images(X: FloatArray, count: int, planar: bool) -> FloatArray:
-    axis = 1 if planar else X.ndim - 1
-    if X.shape[axis] != count:
-        where = "second" if planar else "last"
-        raise ValueError(
-            f"`X` must have {count} channels on its {where} axis, got shape {X.shape}. "
-            "Set `channels`, or `planar` for images whose channels come first."
-        )
-    flat: FloatArray = namespace(X=X).reshape(X, (X.shape[0], math.prod(X.shape[1:])))
-    return flat
+    return room.start, int(channels)

@@ -2,7 +2,8 @@
 
     min ‖[h, x, e] M - T‖² + λ‖M‖²,
 
-where the row of M that belongs to the bias is not penalised (section 4 of the paper, with ridge).
+where the row of M that belongs to the bias is not penalised (section 4 of the paper, with ridge). The product is that
+of the readout (`readouts`).
 
 Rows that can be read again are read once for the accumulator and, if leave-one-out errors choose the ridge, once more
 to leave rows out. Where "auto" does not trust the answer of `gram`, all of this is done again with `qr`. Rows that are
@@ -22,28 +23,39 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from hyperelm._backend.workspace import one_blas
+from hyperelm._network.readout import Readout
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.ridge import Choice, best_by_loo, combinations, sample_size
+from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, sample_size
 from hyperelm._solvers.solve import SOLVERS, Solution, answer
-from hyperelm._solvers.spectrum import LABELS, VALUES, Caution
+from hyperelm._solvers.spectrum import LABELS, VALUES
 from hyperelm._training.passes import Sampling, Trained, Training
+from hyperelm._training.readouts import accumulator_of, free_unknowns, readouts_of, weights_of
 from hyperelm._training.rows import Source
 from hyperelm._training.scales import Scales
+from hyperelm._validation import FloatArray
 
 
 @dataclass(frozen=True)
 class Fitted:
     """The output weights and what led to them.
 
+    accumulator : of all rows; more may be added to it
     scales : where the columns of the rows lie
+    readout : how the output layer multiplies
+    output_weights : (width, N, r)
     loo_error : the mean squared leave-one-out error of the ridge, or None where no row was left out
     """
 
     accumulator: Accumulator
     scales: Scales | None
+    readout: Readout
+    output_weights: FloatArray
     solution: Solution
     loo_error: float | None
 
@@ -108,39 +120,58 @@ def _attempt(source: Source, training: Training, ridge: float | str, *, labels: 
     """The answer of one accumulator; None where it cannot be trusted and is not the `final` one."""
     if ridge == "loo":
         return _by_leave_one_out(source, training, labels=labels, final=final)
-    caution = LABELS if labels else VALUES
-    find = partial(_solved, ridge=ridge, free=training.free, final=final, caution=caution)
-    trained, solution = source.fold(training, find)  # on a cluster, the solution is found where the sums are
-    return None if solution is None else Fitted(trained.accumulator, trained.scales, solution, None)
+    # On a cluster, the solution is found where the sums are.
+    find = partial(_solved, training=training, ridge=ridge, labels=labels, final=final)
+    return source.fold(training, find)
 
 
 def _by_leave_one_out(source: Source, training: Training, *, labels: bool, final: bool) -> Fitted | None:
-    """The solution with the ridge that a second pass over the rows finds."""
+    """The solution with the ridge, and the table if it is learned, that a second pass over the rows finds."""
     trained = source.fold(training, _checked)
-    accumulator, output, free = trained.accumulator, training.output, training.free
+    accumulator, output = trained.accumulator, training.output
     if not (final or accumulator.is_safe):
         return None
+    readouts = readouts_of(accumulator, training, "loo", LABELS if labels else VALUES)
     # From the rows themselves none can be left out; their QR decomposition has the same errors.
     for_loo = accumulator
     if not accumulator.leaves_out:
         for_loo = source.fold(replace(training, method=QR), _checked).accumulator
-    mix, places = combinations(accumulator.targets, labels=labels), output.places
+    problems = [accumulator_of(one, for_loo, training) for one in readouts]
+    is_free, targets = training.readout == "free", problems[0].targets
+    mix, places = combinations(targets, labels=labels), np.arange(targets) if is_free else output.places
     if mix is not None:
-        for_loo = for_loo.combined(mix)
-        places = output.components_of(mix.shape[1])
-    sampling = Sampling(training, min(1.0, sample_size(accumulator) / max(accumulator.n_counted, 1)), mix)
+        problems = [problem.combined(mix) for problem in problems]
+        places = np.arange(mix.shape[1]) if is_free else output.components_of(mix.shape[1])
+    share = min(1.0, sample_size(problems[0]) / max(accumulator.n_counted, 1))
     # The sample of rows stays where it is gathered: only the choice comes back from a cluster.
-    find = partial(best_by_loo, for_loo, free=free, places=places, columns=output.columns, labels=labels)
+    find = partial(
+        _best_of,
+        accumulators=problems,
+        free=free_unknowns(problems[0], training),
+        places=places,
+        columns=output.columns,
+        labels=labels,
+    )
     with one_blas():  # threads of NumPy that wait for work after the pass would slow down those of the solution
-        choice: Choice = source.fold(sampling, find)
-    is_seen = accumulator.shows(choice.error * output.columns * accumulator.weight)
+        best, choice = source.fold(Sampling(training, share, mix), find)
+    chosen = readouts[best]
+    problem = accumulator_of(chosen, accumulator, training)
+    is_seen = problem.shows(choice.error * output.columns * problem.weight)
     if not (final or (is_seen and not choice.cut_off)):
         return None
-    solution = answer(accumulator, choice.ridge, free=free, final=final)
+    solution = answer(problem, choice.ridge, free=free_unknowns(problem, training), final=final)
     if solution is None:
         return None
     solution = replace(solution, is_bias_only=choice.is_bias_only)
-    return Fitted(accumulator, trained.scales, solution, choice.error)
+    weights = weights_of(chosen, solution.coef, training)
+    return Fitted(accumulator, trained.scales, chosen, weights, solution, choice.error)
+
+
+def _best_of(sample: RowSample, accumulators: Sequence[Accumulator], **how: Any) -> tuple[int, Choice]:
+    """The accumulator with the smallest leave-one-out error, by its place in the sequence, and the ridge for it."""
+    choices = [best_by_loo(accumulator, sample, **how) for accumulator in accumulators]
+    best = min(range(len(choices)), key=lambda n: choices[n].error)
+    return best, choices[best]
 
 
 def _checked(trained: Trained) -> Trained:
@@ -150,7 +181,16 @@ def _checked(trained: Trained) -> Trained:
     return trained
 
 
-def _solved(
-    trained: Trained, ridge: float | str, free: Sequence[int], final: bool, caution: Caution
-) -> tuple[Trained, Solution | None]:
-    return _checked(trained), answer(trained.accumulator, ridge, free=free, final=final, caution=caution)
+def _solved(trained: Trained, training: Training, ridge: float | str, labels: bool, final: bool) -> Fitted | None:
+    """The solution with a given ridge, or with the one that generalised cross-validation finds."""
+    accumulator, caution = _checked(trained).accumulator, LABELS if labels else VALUES
+    if not (final or accumulator.is_safe):
+        return None
+    chosen = readouts_of(accumulator, training, ridge, caution)[0]
+    problem = accumulator_of(chosen, accumulator, training)
+    solution = answer(problem, ridge, free=free_unknowns(problem, training), final=final, caution=caution)
+    if solution is None:
+        return None
+    return Fitted(
+        accumulator, trained.scales, chosen, weights_of(chosen, solution.coef, training), solution, loo_error=None
+    )

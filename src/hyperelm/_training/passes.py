@@ -16,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm._algebra.algebra import Algebra
+from hyperelm._algebra.catalogue import get
 from hyperelm._backend import backend_of, limits
-from hyperelm._backend.arrays import beside, moved, namespace, numpy_dtype, to_numpy
+from hyperelm._backend.arrays import as_precision, beside, chosen_columns, moved, namespace, numpy_dtype, to_numpy
 from hyperelm._lazy import lazy
 from hyperelm._linalg.planes import Numbers
 from hyperelm._network.activations import Function
-from hyperelm._network.layers import Encoder, HiddenLayer
+from hyperelm._network.layers import Encoder, HiddenLayer, bias_number
 from hyperelm._network.layout import Layout
-from hyperelm._solvers.accumulator import Accumulator, chunk_rows
+from hyperelm._solvers.accumulator import Accumulator, Embedding, chunk_rows
 from hyperelm._solvers.loo import BySpectrum, residuals_by
 from hyperelm._solvers.ridge import RowSample, drawn, mixed, row_lengths
 from hyperelm._solvers.spectrum import Spectrum
@@ -33,6 +34,7 @@ from hyperelm._validation import FloatArray, as_real
 
 _NUMBERS = 2**20  # that are looked at together
 _SCRATCH = 2**22  # numbers in the residuals of rows left out
+REAL = get("real")
 
 Weights = FloatArray | None
 # From targets as the user gives them to the array that is packed, and the cost of an error on each row.
@@ -147,6 +149,10 @@ class Training:
 
     With `ridge`, a fixed one, rows are read once: another accumulator takes over when this ridge does not suffice.
     `before` is the accumulator of rows that were seen earlier.
+
+    The accumulator of a readout "algebra" is over the algebra. Those of other readouts are `by_component`: over the
+    real numbers, with every component of the hidden layer as an unknown and every column as a target. Its sums contain
+    those of any table (`Accumulator.over`).
     """
 
     method: type[Accumulator]
@@ -159,12 +165,17 @@ class Training:
     output: Layout
     targets: Targets
     chunk_size: int | None
+    readout: str = "algebra"
     ridge: float | None = None
     before: Accumulator | None = None
 
     @property
     def name(self) -> str:
         return self.method.method
+
+    @property
+    def by_component(self) -> bool:
+        return self.readout != "algebra"
 
     @lazy
     def layer(self) -> HiddenLayer:
@@ -175,10 +186,32 @@ class Training:
         """The unknowns of the output layer: neurons, inputs that are linked directly, bias."""
         return self.encoder.weights.shape[1] + (self.input.features if self.direct_link else 0) + self.bias
 
+    @lazy
+    def unknowns(self) -> Embedding:
+        """The components of the width · d numbers [h, x, e] that rows may fill, as columns of an accumulator.
+
+        The components of e are multiples of one column.
+        """
+        d = self.algebra.dim
+        neurons = d * self.encoder.weights.shape[1]
+        at = np.arange(neurons)
+        if self.direct_link:
+            at = np.append(at, neurons + self.input.places)
+        source, factor = np.arange(len(at)), np.ones(len(at))
+        if self.bias:
+            e = bias_number(self.algebra)
+            filled = np.flatnonzero(e)
+            filled = filled[np.argsort(-np.abs(e[filled]), kind="stable")]  # the column is that of the largest
+            at = np.append(at, d * (self.width - 1) + filled)
+            source = np.append(source, np.full(len(filled), len(source)))
+            factor = np.append(factor, e[filled] / e[filled[0]])
+        return Embedding(at, source, factor, (self.width, d))
+
     @property
-    def free(self) -> list[int]:
-        """Those of them that no ridge penalises: the bias."""
-        return [self.width - 1] if self.bias else []
+    def target_columns(self) -> Embedding:
+        """The places of the columns of a target among the components of its numbers."""
+        places = self.output.places
+        return Embedding(places, np.arange(len(places)), np.ones(len(places)), (self.output.features, self.algebra.dim))
 
     @lazy
     def size(self) -> int:
@@ -194,12 +227,16 @@ class Training:
         if self.before is not None:
             return Trained(self.before)
         dtype = self.encoder.weights.dtype
+        if self.by_component:
+            return Trained(self.method(REAL, self.unknowns.columns, self.output.columns, dtype))
         return Trained(self.method(self.algebra, self.width, self.output.features, dtype))
 
     def add(self, gathered: Trained, chunk: Chunk) -> Trained:
         H, t, targets, cost = self.numbers(chunk)
         gathered.see(Scales.of(chunk.X, targets))
         weight = chunk.weight if cost is None else cost if chunk.weight is None else chunk.weight * cost
+        if self.by_component:
+            H, t = self.components(H, targets)
         if self.ridge is not None:
             gathered.accumulator = gathered.accumulator.made_room(H, t.array, weight, self.ridge)
         gathered.accumulator.update(H, t, weight, count=chunk.count)
@@ -220,6 +257,13 @@ class Training:
         targets = moved(targets, x.array)  # the indicators of labels are made in NumPy
         check_range(targets, dtype, "y", "`X`")
         return H, Numbers(self.output.pack(targets, dtype)), targets, cost
+
+    def components(self, H: FloatArray, targets: Any) -> tuple[FloatArray, Numbers]:
+        """The hidden layer, (m, width, d), and targets as columns, as rows of an accumulator `by_component`."""
+        xp, m = namespace(H=H), H.shape[0]
+        flat = chosen_columns(xp.reshape(H, (m, self.width * self.algebra.dim)), self.unknowns.first_places)
+        columns = xp.reshape(as_precision(targets, numpy_dtype(H)), (m, self.output.columns, 1))
+        return xp.reshape(flat, (m, flat.shape[1], 1)), Numbers(columns)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the layer, which is as large as the weights."""
@@ -248,9 +292,11 @@ class Sampling:
 
     def begin(self) -> RowSample:
         training = self.training
-        targets = training.output.features if self.mix is None else self.mix.shape[1]
-        d, dtype = training.algebra.dim, training.encoder.weights.dtype
-        H, T = (np.zeros((0, columns, d), dtype) for columns in (training.width, targets))
+        d, unknowns, targets = training.algebra.dim, training.width, training.output.features
+        if training.readout == "free":
+            d, unknowns, targets = 1, training.unknowns.columns, training.output.columns
+        targets, dtype = targets if self.mix is None else self.mix.shape[1], training.encoder.weights.dtype
+        H, T = (np.zeros((0, columns, d), dtype) for columns in (unknowns, targets))
         return RowSample(H, T, np.zeros(0), np.zeros(0))
 
     def add(self, gathered: RowSample, chunk: Chunk) -> RowSample:
@@ -264,7 +310,9 @@ class Sampling:
             return gathered
         if len(counted) < len(chunk):
             chunk = chunk.taken(counted)
-        H, t, _, cost = self.training.numbers(chunk)
+        H, t, columns, cost = self.training.numbers(chunk)
+        if self.training.readout == "free":
+            H, t = self.training.components(H, columns)
         targets = to_numpy(t.array)
         T = targets if self.mix is None else mixed(targets, self.mix)
         # A row of weight 2 is two samples, of which one is left out; a cost is that of each of them.
@@ -274,23 +322,32 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """The second pass of a search: Σ w‖e‖² of the errors that rows have when they are left out, and the sums of their
-    leverages, (2, ridges).
+class PartOfLayer:
+    """One candidate of a search: some neurons of a hidden layer, a readout and a path of ridges.
 
-    For every number of neurons there is a spectrum, a path of ridges, and the numbers of the hidden layer it keeps.
+    training : that of these neurons and this readout
+    kept : the numbers of the whole hidden layer that it keeps
     """
 
     training: Training
-    spectra: Sequence[Spectrum]
-    paths: Sequence[NDArray[np.float64]]
-    kept: Sequence[NDArray[np.intp]]
+    kept: NDArray[np.intp]
+    spectrum: Spectrum
+    ridges: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The second pass of a search: Σ w‖e‖² of the errors that rows have when they are left out, and the sums of their
+    leverages, (2, ridges), for every part of the hidden layer."""
+
+    training: Training
+    parts: Sequence[PartOfLayer]
     name = "left out"
 
     @property
     def size(self) -> int:
         output = self.training.output
-        ridges = max(len(path) for path in self.paths)
+        ridges = max(len(part.ridges) for part in self.parts)
         return max(16, min(self.training.size, _SCRATCH // (ridges * output.dim * max(output.features, output.dim))))
 
     @property
@@ -298,15 +355,17 @@ class LeftOut:
         return self.training.work
 
     def begin(self) -> list[NDArray[np.float64]]:
-        return [np.zeros((2, len(path))) for path in self.paths]
+        return [np.zeros((2, len(part.ridges))) for part in self.parts]
 
     def add(self, gathered: list[NDArray[np.float64]], chunk: Chunk) -> list[NDArray[np.float64]]:
-        dtype, output = self.spectra[0].accumulator.dtype, self.training.output
-        H = self.training.layer(Numbers(self.training.input.pack(chunk.X, dtype)))
-        t = output.pack(chunk.T, dtype)
-        w = chunk.weights
-        for total, spectrum, ridges, unknowns in zip(gathered, self.spectra, self.paths, self.kept):
-            e, leverage = residuals_by(BySpectrum(spectrum, ridges), H[:, unknowns], t, np.minimum(w, 1))
-            e = e.reshape(len(w), len(ridges), -1)[:, :, output.places].astype(np.float64, copy=False)
+        H, t, columns, _ = self.training.numbers(chunk)
+        w, places = chunk.weights, self.training.output.places
+        for total, part in zip(gathered, self.parts):
+            rows, targets, at = H[:, part.kept], t, places
+            if part.training.readout == "free":
+                (rows, targets), at = part.training.components(rows, columns), np.arange(len(places))
+            one = np.minimum(w, 1)
+            e, leverage = residuals_by(BySpectrum(part.spectrum, part.ridges), rows, targets.array, one)
+            e = e.reshape(len(w), len(part.ridges), -1)[:, :, at].astype(np.float64, copy=False)
             total += np.einsum("m,mrc,mrc->r", w, e, e), w @ leverage
         return gathered

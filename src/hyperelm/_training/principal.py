@@ -1,11 +1,14 @@
 """Principal components in an algebra.
 
-In an associative algebra whose left multiplications are closed under transposition, B is a *-homomorphism for every
-block: B(XW) = B(X)B(W), and a hypercomplex matrix W has W*W = 1 if B(W)ᴴB(W) = 1 in all of them. The best X ≈ XWW*
-with L columns in W therefore has B(W) spanning the n L leading eigenvectors of B(X)ᴴB(X), block by block. To stay
-among the matrices that are B of something, a random W₀ is projected onto that span and made orthonormal there:
+Principal components are the columns of W, with W*W = 1, for which X ≈ XWW* is best. They are found block by block.
 
-    B(W) = Y (YᴴY)^{-1/2},      Y = V Vᴴ B(W₀).
+1. The algebra must be associative, and the transpose of every left multiplication must be one, too. Then for every
+   block B(XW) = B(X)B(W), and W*W = 1 if B(W)ᴴB(W) = 1 in all blocks.
+2. So the best W with L columns has a B(W) that spans the n L leading eigenvectors V of B(X)ᴴB(X).
+3. Not every matrix with this span is B of some W. To stay among those that are, a random W₀ is projected onto the span
+   and made orthonormal there:
+
+       B(W) = Y (YᴴY)^{-1/2},      Y = V Vᴴ B(W₀).
 """
 
 from __future__ import annotations
@@ -32,18 +35,20 @@ from hyperelm._validation import FloatArray, as_real
 
 
 def is_star_closed(algebra: Algebra) -> bool:
-    """Whether it is associative and the transpose of every left multiplication is a left multiplication."""
+    """Whether an algebra is associative and the transpose of every left multiplication is a left multiplication."""
     left = algebra.table.reshape(algebra.dim, -1)
     both = np.concatenate([left, algebra.table.swapaxes(1, 2).reshape(algebra.dim, -1)])
     return algebra.is_associative and bool(np.linalg.matrix_rank(both) == np.linalg.matrix_rank(left))
 
 
+@dataclass
 class SecondMoments:
-    """Second moments of rows [x] or [x, e], in `gram`, and sums of their columns."""
+    """The second moments `gram` of rows [x] or [x, e], e being the bias, and the weighted sums of their `columns`."""
 
-    def __init__(self, gram: Gram, layout: Layout) -> None:
-        self.gram, self.layout = gram, layout
-        self.columns, self.weight = np.zeros(layout.columns), 0.0
+    gram: Gram
+    layout: Layout
+    columns: NDArray[np.float64]
+    weight: float = 0.0
 
     def merge(self, other: SecondMoments) -> None:
         self.gram.merge(other.gram)
@@ -76,7 +81,8 @@ class MomentPass:
         return float(self.input.features**2 * self.algebra.dim**2)
 
     def begin(self) -> SecondMoments:
-        return SecondMoments(Gram(self.algebra, self.input.features + self.bias, 0, self.dtype), self.input)
+        gram = Gram(self.algebra, self.input.features + self.bias, 0, self.dtype)
+        return SecondMoments(gram, self.input, np.zeros(self.input.columns))
 
     def add(self, gathered: SecondMoments, chunk: Chunk) -> SecondMoments:
         x = self.input.pack(chunk.X, self.dtype)
@@ -92,7 +98,7 @@ class MomentPass:
 
 
 def principal_encoder(moments: SecondMoments, components: int, scale: float, rng: np.random.Generator) -> Given:
-    """The leading components times `scale`; with a bias, that takes off the code of the mean: codes are centred."""
+    """The hidden layer whose weights are the leading components times `scale`. A bias centres the codes."""
     algebra, bias = moments.gram.algebra, moments.gram.unknowns > moments.layout.features
     W = principal_components(moments.gram, components, [moments.layout.features] if bias else [], rng)
     W *= W.dtype.type(scale)
@@ -117,17 +123,12 @@ def principal_components(accumulator: Gram, components: int, free: list[int], rn
         )
     D = accumulator.unknowns - len(free)
     start = planes(rng.standard_normal((D, components, algebra.dim)).astype(accumulator.dtype), basis.entries)
-    for block, at, reduced in zip(
-        basis.blocks, basis.entry_slices, project_out(accumulator, accumulator.problems(), free)
-    ):
-        W = _leading(reduced.problem.gram, block_matrix(start[at], block))
-        put_entries(W, start, at, block)
+    parts = project_out(accumulator, accumulator.problems(), free)
+    for block, at, reduced in zip(basis.blocks, basis.entry_slices, parts):
+        W0 = block_matrix(start[at], block)
+        K, count = W0.shape
+        _, V = linalg.eigh(reduced.problem.gram, subset_by_index=(K - count, K - 1), check_finite=False)
+        # With VᴴB(W₀) = U diag(σ) Zᴴ, the matrix Y (YᴴY)^{-1/2} is V U Zᴴ.
+        u, _, zh = linalg.svd(V.conj().T @ W0, check_finite=False)
+        put_entries(V @ (u @ zh), start, at, block)
     return from_planes(start, np.asarray(np.linalg.pinv(basis.entries).T, dtype=np.float64))
-
-
-def _leading(gram: NDArray[Any], start: NDArray[Any]) -> NDArray[Any]:
-    """An orthonormal basis of the leading eigenvectors, as near as can be to the columns of `start`."""
-    K, count = start.shape
-    _, V = linalg.eigh(gram, subset_by_index=(K - count, K - 1), check_finite=False)
-    u, _, vh = linalg.svd(V.conj().T @ start, check_finite=False)
-    return V @ (u @ vh)

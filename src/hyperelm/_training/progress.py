@@ -1,6 +1,6 @@
 """How far a fit, a search or an experiment has come, on standard error.
 
-A terminal has one line, which is written again and again. Elsewhere a new line is written every ten seconds.
+In a terminal the same line is written again and again. Elsewhere a new line is written every ten seconds.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ class Progress:
     Parameters
     ----------
     title : str
-        What the line begins with. Nothing is shown if it is empty.
+        The beginning of the line. Nothing is shown if it is empty.
     name : str
         The step of the task. It follows the title in brackets, unless it is empty.
     total : int or None
-        How much there is to do, if that is known.
+        The amount of work, if it is known.
     unit : str
-        What is counted.
+        The plural of what is counted.
     done : int
-        How much was done before, which does not count for the speed.
+        The amount that was done before. It does not count for the speed.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 """Where rows come from: arrays in memory, arrays in files, and chunks that the user's code makes.
 
 Training makes one or more passes over a *source* of rows. A pass reads the rows in chunks and gathers something from
-them; what it asks of a chunk decides what is read. An array in memory was checked as a whole before. Rows from a file
-or an iterable are checked when they are read, and no more than one chunk of them is ever in memory.
+them. Only the arrays that it asks for are read. An array in memory was checked as a whole before. Rows from a file or
+an iterable are checked when they are read, and no more than one chunk of them is ever in memory.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 def is_stored(array: Any) -> bool:
-    """Whether an array is read in chunks: a memory map, or what is sliced like an array and is none (zarr, HDF5)."""
+    """Whether an array is read in chunks: a memory map, or an object that is sliced like an array (zarr, HDF5)."""
     if isinstance(array, np.ndarray):
         return isinstance(array, np.memmap)
     sliced = isinstance(getattr(array, "dtype", None), np.dtype) and hasattr(array, "__getitem__")
@@ -39,7 +39,7 @@ def is_stored(array: Any) -> bool:
 
 
 def is_chunked(X: Any) -> bool:
-    """Whether X is an iterator or another iterable of chunks: nothing that is itself like an array, as most lists."""
+    """Whether X is an iterable of chunks of rows, and not itself an array or a list of numbers."""
     if isinstance(X, list) and X and _are_arrays(X[0]):
         return True
     return hasattr(X, "__iter__") and not any(hasattr(X, name) for name in ("__getitem__", "__array__", "shape"))
@@ -51,13 +51,13 @@ class Stored:
     Parameters
     ----------
     array : array
-        What gives rows when it is sliced.
+        It gives rows when it is sliced.
     name : str
-        What messages call it.
+        The name of the array in messages.
     before : int
-        The number of its first row in messages.
+        The number of the first row in messages.
     labels : bool
-        Whether it may hold what is not a number.
+        Whether the array may hold labels that are not numbers.
     """
 
     def __init__(self, array: Any, name: str, *, before: int = 0, labels: bool = False) -> None:
@@ -100,14 +100,16 @@ class Stored:
 Array = NDArray[Any] | Stored
 
 
+@dataclass(eq=False)
 class Rows:
     """Inputs with their targets and weights: arrays with one entry a row, in memory or not.
 
     The targets are as the user gives them (values, or labels); an auto-encoder's are X itself.
     """
 
-    def __init__(self, X: Array, T: Array, weight: Array | None) -> None:
-        self.X, self.T, self.weight = X, T, weight
+    X: Array
+    T: Array
+    weight: Array | None
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -117,7 +119,7 @@ class Rows:
 
 
 class Chunk:
-    """Some of the rows, in memory as soon as they are asked for."""
+    """Some of the rows. Each array is read when it is first asked for."""
 
     def __init__(self, rows: Rows, at: slice) -> None:
         self._rows, self._at = rows, at
@@ -147,7 +149,7 @@ class Chunk:
         return self._rows.T is self._rows.X
 
     def taken(self, at: NDArray[np.intp]) -> Chunk:
-        """Those of the rows with these numbers."""
+        """The rows at these places."""
         X = taken(self.X, at)
         T = X if self.targets_are_inputs else taken(self.T, at)
         return Rows(X, T, None if self.weight is None else self.weight[at]).chunk(slice(0, len(at)))
@@ -163,39 +165,39 @@ class Pass(Protocol[S]):
 
     @property
     def name(self) -> str:
-        """What the progress line calls it."""
+        """The name of the pass in the progress line."""
 
     @property
     def size(self) -> int:
-        """Rows of a chunk."""
+        """The number of rows in a chunk."""
 
     @property
     def work(self) -> float:
-        """Multiply-adds for a row."""
+        """The number of multiply-adds for a row."""
 
     def begin(self) -> S:
         """What is gathered from no rows."""
 
     def add(self, gathered: S, chunk: Chunk) -> S:
-        """What is gathered with more rows, which may be the same object."""
+        """What is gathered with these rows, too. It may be the same object, changed."""
 
 
 class Source(Protocol):
-    """Rows that can be gone through.
+    """Rows for one or more passes.
 
-    first : what decides shapes and precision; its rows may be a part of all, or none
-    once : whether there is but one pass
+    first : rows that show shapes and precision: all rows, some of them, or none
+    once : whether there can be one pass only
     """
 
     first: Rows
     once: bool
 
     def fold(self, work: Pass[S], finish: Callable[[S], R]) -> R:
-        """Give all rows to a pass, and what it gathered to `finish`."""
+        """Give all rows to a pass, then give what it gathered to `finish`, and return the result of that."""
 
 
 def itself(gathered: S) -> S:
-    """What finishes a pass whose result is wanted as it is."""
+    """The `finish` of a pass whose result is wanted as it is."""
     return gathered
 
 
@@ -218,37 +220,33 @@ class LocalSource:
     total : int or None
         The number of rows, if it is known.
     title : str
-        What the progress bar calls it; none is shown if it is empty.
+        The title of the progress line. No progress is shown if it is empty.
     """
 
     def __init__(self, parts: Iterable[Rows], total: int | None, title: str) -> None:
-        self.once = iter(parts) is parts
-        self._parts, self._total, self._title = parts, total, title
         iterator = iter(parts)
-        self.first = next(iterator)
-        if self.once:
-            self._parts = chain([self.first], iterator)
+        self.once, self.first = iterator is parts, next(iterator)
+        self._parts = chain([self.first], iterator) if self.once else parts
+        self._total, self._title = total, title
 
     def fold(self, work: Pass[S], finish: Callable[[S], R]) -> R:
         return finish(self._gathered(work))
 
     def _gathered(self, work: Pass[S]) -> S:
-        """From all rows. On return the memory of the threads that worked is free again."""
+        """What the pass gathers from all rows. When this returns, the memory of the threads that worked is free."""
         gathered = work.begin()
         n_rows = float("inf") if self._total is None else self._total
-        with backend_of(self.first.X).at_work(n_rows * work.work), self._progress(work) as progress:
+        progress = Progress(self._title, work.name, self._total)
+        with backend_of(self.first.X).at_work(n_rows * work.work), progress:
             for part in self._parts:
-                gathered = add_all(work, gathered, part, progress.advance if progress else None)
+                gathered = add_all(work, gathered, part, progress.advance)
         return gathered
-
-    def _progress(self, work: Pass[Any]) -> AbstractContextManager[Progress | None]:
-        return Progress(self._title, work.name, self._total) if self._title else nullcontext()
 
 
 class GivenChunks:
     """Rows that an iterable gives chunk by chunk: (X, y), (X, y, sample_weight), or X where nothing else is needed.
 
-    `check` makes `Rows` of the three, given the number of the first row and whether it is the first chunk of all.
+    `check` makes `Rows` of the three arrays. It is told the number of their first row, and whether they are the first.
     """
 
     def __init__(self, given: Iterable[Any], check: Callable[..., Rows]) -> None:
@@ -258,34 +256,25 @@ class GivenChunks:
         """Check each chunk and give it as `Rows`, without empty ones."""
         seen = 0
         for chunk in self._given:
-            rows = self._checked(chunk, seen)
-            if rows is not None:
-                seen += len(rows)
-                yield rows
+            # A chunk may be several arrays, as a tuple or as the list that a data loader gives.
+            arrays = chunk if isinstance(chunk, tuple) or _are_arrays(chunk) else (chunk,)
+            if not 0 < len(arrays) <= 3:
+                raise ValueError(
+                    "The chunks of `X` must be (X, y) or (X, y, sample_weight), or arrays X for an auto-encoder, got "
+                    f"{len(arrays)} values."
+                )
+            X, y, weight = (*arrays, None, None)[:3]
+            if hasattr(X, "shape") and X.shape[0] == 0:
+                continue
+            try:
+                rows = self._check(X, y, weight, reset=not self._known, before=seen)
+            except ValueError as error:
+                raise ValueError(f"Chunk from row {seen} on: {error}") from error
+            self._known = True
+            seen += len(rows)
+            yield rows
         if seen == 0:
             raise ValueError("`X` must give at least one chunk with rows, got none. Can its chunks be read again?")
-
-    def _checked(self, chunk: Any, seen: int) -> Rows | None:
-        arrays = chunk if _is_tuple(chunk) else (chunk,)
-        if not 0 < len(arrays) <= 3:
-            raise ValueError(
-                f"The chunks of `X` must be (X, y) or (X, y, sample_weight), or arrays X for an auto-encoder, got "
-                f"{len(arrays)} values."
-            )
-        X, y, weight = (*arrays, None, None)[:3]
-        if hasattr(X, "shape") and X.shape[0] == 0:
-            return None
-        try:
-            rows = self._check(X, y, weight, reset=not self._known, before=seen)
-        except ValueError as error:
-            raise ValueError(f"Chunk from row {seen} on: {error}") from error
-        self._known = True
-        return rows
-
-
-def _is_tuple(chunk: Any) -> bool:
-    """Whether a chunk is several arrays, as a tuple or as the list that a data loader gives."""
-    return isinstance(chunk, tuple) or _are_arrays(chunk)
 
 
 def _are_arrays(chunk: Any) -> bool:
