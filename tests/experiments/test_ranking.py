@@ -16,17 +16,18 @@ from hyperelm.experiments._ranking import (
     Means,
     Wins,
     bootstrap_mean,
-    bootstrap_shares,
     grouped,
     mean_of,
-    share_between,
-    shares,
-    winners,
 )
 
 
+def winners(rows):
+    """The winner of every competition, (n_hidden, network) -> algebra."""
+    return Leader("gain", ("n_hidden", "network"), rows).winners
+
+
 def by_wins(rows, models):
-    return Wins(list(winners(rows, "gain").values()), models)
+    return Wins(list(winners(rows).values()), models)
 
 
 def by_mean(rows, models):
@@ -205,16 +206,6 @@ def test_two_alone():
         assert comparison.differ_alone(a, b) == (stats.ttest_rel(scores[a], scores[b]).pvalue < 0.05)
 
 
-def test_share_between_groups():
-    rng = np.random.default_rng(1)
-    groups = [rng.standard_normal(n) + level for n, level in ((4, 0), (7, 1), (3, -2))]
-    names = [[f"{n}/{m}" for m in range(len(group))] for n, group in enumerate(groups)]
-    scores = {name: value for group, found in zip(names, groups) for name, value in zip(group, found)}
-    F, between, within = stats.f_oneway(*groups).statistic, 2, 14 - 3
-    assert share_between(scores, names) == pytest.approx(F * between / (F * between + within))
-    assert share_between(dict.fromkeys(scores, 1.0), names) == 0
-
-
 # ---------------------------------------------------------------------- winners, shares, intervals
 
 MODELS = ["a", "b", "c"]
@@ -231,15 +222,14 @@ def test_winners():
         *competition(4, 0, c=np.inf, b=2.0, a=3.0),
     ]
     expected = {(3, 0): "b", (3, 1): "a", (4, 0): "c"}
-    assert winners(rows, "gain") == expected
-    assert winners(rows[::-1], "gain") == expected
+    assert winners(rows) == expected
+    assert winners(rows[::-1]) == expected
 
 
 def test_shares():
-    assert shares(["a", "b", "a", "a"], MODELS) == pytest.approx([0.75, 0.25, 0])
-    assert shares([], MODELS) == pytest.approx([0, 0, 0])
+    assert Wins(["a", "b", "a", "a"], MODELS).shares == pytest.approx([0.75, 0.25, 0])
     won = list(np.random.default_rng(0).choice(MODELS, size=97))
-    assert shares(won, MODELS).sum() == pytest.approx(1, abs=1e-12)
+    assert Wins(won, MODELS).shares.sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_bootstrap_is_resampling_with_replacement():
@@ -248,8 +238,8 @@ def test_bootstrap_is_resampling_with_replacement():
     samples = rng.choice(won, size=(4000, len(won)))
     brute = np.stack([(samples == name).mean(axis=1) for name in MODELS], axis=1)
     expected = np.quantile(brute, [0.025, 0.975], axis=0)
-    assert bootstrap_shares(list(won), MODELS) == pytest.approx(expected, abs=0.011)
-    np.testing.assert_array_equal(bootstrap_shares(list(won), MODELS), bootstrap_shares(list(won), MODELS))
+    assert Wins(list(won), MODELS).ends == pytest.approx(expected, abs=0.011)
+    np.testing.assert_array_equal(Wins(list(won), MODELS).ends, Wins(list(won), MODELS).ends)
 
 
 def test_bootstrap_mean():
@@ -280,14 +270,11 @@ def runs(networks=40, seed=0, part="main"):
 
 
 def leader_of(rows):
-    leader = Leader("gain")
-    for row in rows:
-        leader.add(row)
-    return str(leader)
+    return str(Leader("gain", ("n_hidden", "network"), rows))
 
 
 def test_the_leader_has_most_wins():
-    found = shares(list(winners(runs(), "gain").values()), MODELS)
+    found = by_wins(runs(), MODELS).shares
     assert leader_of(runs()) == f"{MODELS[int(found.argmax())]} leads ({found.max():.0%} of wins)"
 
 
@@ -299,7 +286,7 @@ def test_the_leader_does_not_depend_on_the_order():
 def test_ties_are_won_as_in_the_report():
     """The store gives rows by the names of their algebras; runs end in any order."""
     tie = [{"n_hidden": 3, "network": 0, "algebra": name, "gain": 1.0} for name in ("a", "b")]
-    assert set(winners(tie, "gain").values()) == {"a"}
+    assert set(winners(tie).values()) == {"a"}
     assert leader_of(tie) == leader_of(tie[::-1]) == "a leads (100% of wins)"
 
 

@@ -112,7 +112,7 @@ def rewrite(source: Path, directory: Path, change: Callable[[str], str], name: s
         settings = json.loads(change(json.dumps(store.settings)))
         rows: list[Row] = json.loads(change(json.dumps(store.rows(None))))
         keys = ["truth", "positions", "predictions", *(f"forecast {model}" for model in store.settings["models"])]
-        arrays = {change(key): store.array(key) for key in keys}
+        arrays = {json.loads(change(json.dumps(key))): store.array(key) for key in keys}
     units = experiments.load("lorenz").module.units(settings)
     with Store.running(directory, Experiment(name, settings, {})) as store:
         store.begin_session()

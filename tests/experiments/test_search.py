@@ -11,11 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.datasets import load_sample_images
 from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import StandardScaler
@@ -96,7 +99,8 @@ def test_units():
     assert {unit.variant for unit in units if unit.part == "scale"} == {"0.1", "2.0"}
     assert (settings["networks"], settings["few_networks"]) == (60, 10)
     linear = search.units(load("search", changes=["task=hidden"]).settings)
-    assert {unit.part for unit in linear} == {"main", "reference"}
+    assert {unit.part for unit in linear} == {"main", "reference", "learned"}
+    assert [unit.algebra for unit in units if unit.part == "learned"] == ["+++/+++/+++"]  # the Klein four-group
 
 
 def test_patches_of_photographs():
@@ -400,11 +404,11 @@ def test_killed_and_resumed(tmp_path):
         time.sleep(0.005)
     process.kill()
     assert process.wait(60) == -signal.SIGKILL
-    assert 0 < len(rows_so_far(directory)) < 10 * 40
+    assert 0 < len(rows_so_far(directory)) < 11 * 40
     assert command(*words, "--out", directory).exit_code == 0
     assert command(*words, "--out", tmp_path / "whole").exit_code == 0
     exported = [command("export", path, "--all").stdout for path in (directory, tmp_path / "whole")]
-    assert len(exported[0].splitlines()) == 1 + 10 * 40
+    assert len(exported[0].splitlines()) == 1 + 11 * 40
     assert exported[0] == exported[1]
 
 
@@ -520,6 +524,21 @@ def test_in_a_browser(signs, open_page, width):
     assert seen.width <= width
 
 
+def test_the_share_of_the_variance_between_classes(whole, monkeypatch):
+    """Against the F statistic of SciPy."""
+    with Store.open(whole[0]) as store:
+        results = SearchResults(store)
+    rng = np.random.default_rng(1)
+    groups = [rng.standard_normal(n) + level for n, level in ((4, 0), (7, 1), (3, -2))]
+    names = [[f"{n}/{m}" for m in range(len(group))] for n, group in enumerate(groups)]
+    monkeypatch.setattr(results, "classes", [SimpleNamespace(members=members) for members in names])
+    results.means = {name: value for members, group in zip(names, groups) for name, value in zip(members, group)}
+    F, between, within = stats.f_oneway(*groups).statistic, 2, 14 - 3
+    assert results.share_between_classes == pytest.approx(F * between / (F * between + within))
+    results.means = dict.fromkeys(results.means, 1.0)
+    assert results.share_between_classes == 0
+
+
 def test_names_of_columns_are_escaped(tmp_path):
     hostile = "<script>alert(1)</script>"
     values = np.random.default_rng(0).standard_normal((60, 3))
@@ -552,3 +571,24 @@ def test_columns_without_names_have_numbers(tmp_path):
     with Store.open(tmp_path / "out") as store:
         assert store.settings["target"] == "3"
         assert repeated(tmp_path / "out") == store.settings  # a text that looks like a number stays a text
+
+
+# ---------------------------------------------------------------------- a learned table beside the family
+
+
+def test_a_learned_table_of_linear_data():
+    settings = load("search", changes=["task=hidden", "noise=0"]).settings
+    (unit,) = (unit for unit in search.units(settings) if unit.part == "learned")
+    row = search.execute(replace(unit, count=1), settings).rows[0]
+    assert row["parameters"] == 12 + 64
+    assert row["score"] > 200  # without noise the table of the data is found
+
+
+def test_a_learned_readout_has_the_random_numbers_of_all():
+    changes = ["task=images", "data=sample", "networks=1", "few_networks=1"]
+    settings = load("search", changes=changes).settings
+    (unit,) = (unit for unit in search.units(settings) if unit.part == "learned")
+    row = search.execute(unit, settings).rows[0]
+    own = search.execute(replace(unit, part="main"), settings).rows[0]
+    assert (row["seed"], row["parameters"]) == (own["seed"], own["parameters"] + 64)
+    assert row["score"] > own["score"]

@@ -3,19 +3,21 @@
 An image of 32 x 32 pixels is 1,024 numbers with red, green and blue in [-1, +1] as imaginary parts; the real model
 takes 3,072 values. There are 450 neurons over an algebra or 600 real ones and no biases, so both have 3,686,400
 parameters. Parts: `main`, the paper's table; `scale`, other weight scales; `learnt`, principal components in the
-algebra instead of random weights, and plain ones with a code of the same size.
+algebra instead of random weights, and plain ones with a code of the same size; `readout`, the networks of `main` and
+the principal components with another readout than the algebra's own: a learned table, or a free real matrix.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +27,19 @@ from hyperelm.datasets import load_cifar10, sample_patches
 from hyperelm.experiments._definition import MAIN, Result, Row, Settings, Unit, naming, seed_of
 from hyperelm.metrics import psnr, ssim
 
+Images = NDArray[np.uint8]
+
 MEASURE = "psnr_test"
 COMPETE = ("network",)
 VARIABLE = "HYPERELM_CIFAR10"  # the environment variable that names the place of the images
 SHOWN = 6  # images of each part in the picture grids
-_VALUES = 3072  # of an image
+_VALUES = 3072  # values of an image: 32 x 32 pixels of 3 colours
 _SAMPLES = (2000, 1000)  # patches of the photographs, for training and testing
 _CHUNK = 500  # images that are reconstructed at a time
 
-T = TypeVar("T")
-
 
 def prepare(settings: Settings) -> str:
-    """Check the settings, and fix the images."""
+    """Check the settings, and write into them which images are used. Return a remark for the user."""
     with naming(algebra="--set models"):
         settings["models"] = [algebras.get(name).name or name for name in settings["models"]]
     if len({*settings["models"]}) < len(settings["models"]):
@@ -50,24 +52,23 @@ def prepare(settings: Settings) -> str:
             f"--set learnt must be false for codes of more numbers than an image has, {_VALUES:,}: got "
             f"n_hidden={settings['n_hidden']} of 4 components and real_n_hidden={settings['real_n_hidden']}."
         )
-    train, test = fix_images(settings, read_images)
-    settings["digest"] = hashlib.sha256(train.tobytes() + test.tobytes()).hexdigest()
+    if unknown := [name for name in settings["readouts"] if name not in ("learned", "free")]:
+        raise ValueError(f"--set readouts must be a list of 'learned' and 'free', got {unknown[0]!r}.")
+    fix_images(settings, read_images)
     if settings["data"] != "sample":
         return ""
-    return (
-        "The images are patches of the two photographs in scikit-learn. For the paper's table, name the folder or "
-        f"archive of CIFAR-10 with --data or {VARIABLE}."
-    )
+    where = f"name the folder or archive of CIFAR-10 with --data or {VARIABLE}"
+    return f"The images are patches of the two photographs in scikit-learn. For the paper's table, {where}."
 
 
-def fix_images(settings: Settings, read: Callable[[str], T]) -> T:
-    """Write the full name of the place of the images into the settings, and read them."""
+def fix_images(settings: Settings, read: Callable[[str], tuple[Images, Images]]) -> None:
+    """Write the full name of the place of the images and their digest into the settings."""
     option = "--data" if settings["data"] else VARIABLE
     settings["data"] = settings["data"] or os.environ.get(VARIABLE) or "sample"
     if settings["data"] not in ("sample", "openml"):
         settings["data"] = str(Path(settings["data"]).resolve())
     with naming(path=option):
-        return read(settings["data"])
+        settings["digest"] = hashlib.sha256(b"".join(part.tobytes() for part in read(settings["data"]))).hexdigest()
 
 
 @cache
@@ -81,26 +82,27 @@ def _has_principal_components(name: str) -> bool:
 
 
 def units(settings: Settings) -> Iterator[Unit]:
-    def unit(part: str, variant: str, name: str, n_hidden: int, network: int = 0) -> Unit:
-        return Unit(part, variant, name, n_hidden, network, 1)
-
-    sizes = {
-        name: settings["real_n_hidden" if algebras.get(name).dim == 1 else "n_hidden"] for name in settings["models"]
-    }
-    yield from (unit(MAIN, "", name, L, n) for n in range(settings["networks"]) for name, L in sizes.items())
-    # All digits of a factor, since the run takes it from here.
+    size = {name: "real_n_hidden" if algebras.get(name).dim == 1 else "n_hidden" for name in settings["models"]}
+    sizes = {name: settings[key] for name, key in size.items()}
+    yield from (Unit(MAIN, "", name, L, n, 1) for n in range(settings["networks"]) for name, L in sizes.items())
+    # The variant has all digits of its factor, because `build` reads the factor from it.
     factors = [repr(factor).removesuffix(".0") for factor in settings["scale_factors"]]
-    yield from (unit("scale", factor, name, L) for factor in factors for name, L in sizes.items())
+    yield from (Unit("scale", factor, name, L, 0, 1) for factor in factors for name, L in sizes.items())
     if settings["learnt"]:
-        yield from (unit("learnt", "pca", name, L) for name, L in sizes.items() if _has_principal_components(name))
+        able = filter(_has_principal_components, sizes)
+        yield from (Unit("learnt", "pca", name, sizes[name], 0, 1) for name in able)
         if "real" in sizes:
-            # As many numbers in the code as the hypercomplex models have.
-            yield unit("learnt", "pca, as large a code", "real", 4 * settings["n_hidden"])
+            # The code of this model is as long as those of the hypercomplex models.
+            yield Unit("learnt", "pca, as large a code", "real", 4 * settings["n_hidden"], 0, 1)
+    for readout in settings["readouts"]:
+        for name in (name for name in sizes if name != "real"):
+            yield Unit("readout", readout, name, sizes[name], 0, 1)
+            if settings["learnt"] and _has_principal_components(name):
+                yield Unit("readout", f"{readout}, pca", name, sizes[name], 0, 1)
 
 
 def execute(unit: Unit, settings: Settings) -> Result:
-    algebra, network = algebras.get(unit.algebra), unit.first
-    seed = seed_of(settings["seed"], unit.algebra, unit.n_hidden, network)
+    seed = seed_of(settings["seed"], unit.algebra, unit.n_hidden, unit.first)
     model = build(unit, settings, seed)
     train, test = (images[: settings["images"] or None] for images in read_images(settings["data"]))
     rows = rows_of(train)
@@ -109,28 +111,27 @@ def execute(unit: Unit, settings: Settings) -> Result:
         model.fit(rows)
         seconds = time.perf_counter() - start
     row: Row = {
-        "network": network,
+        "network": unit.first,
         "seed": seed,
         "encoder": model.encoder,
         "weight_scale": model.weight_scale_,
         "parameters": model.n_parameters_,
-        "code": unit.n_hidden * algebra.dim,
+        "code": unit.n_hidden * algebras.get(unit.algebra).dim,
     }
     arrays: dict[str, NDArray[Any]] = {}
     for part, images in (("train", train), ("test", test)):
         quality, shown = evaluate(model, images)
         row |= {f"{measure}_{part}": float(values.mean()) for measure, values in quality.items()}
         row |= {f"psnr_deviation_{part}": float(quality["psnr"].std())}
-        if unit.part == MAIN and network == 0:
+        if unit.part == MAIN and unit.first == 0:
             arrays |= {f"psnr {unit.algebra} {part}": quality["psnr"].astype(np.float32)}
             arrays |= {f"images {unit.algebra} {part}": shown, f"images original {part}": images[:SHOWN]}
-    row |= {"train_seconds": seconds, "train_peak_bytes": peak[0] if peak else None}
-    return Result([row], arrays)
+    return Result([row | {"train_seconds": seconds, "train_peak_bytes": peak[0] if peak else None}], arrays)
 
 
 def build(unit: Unit, settings: Settings, seed: int) -> ELMAutoencoder:
     """The auto-encoder of a run."""
-    real, learnt = algebras.get(unit.algebra).dim == 1, unit.part == "learnt"
+    real, learnt = algebras.get(unit.algebra).dim == 1, unit.part == "learnt" or unit.variant.endswith(", pca")
     scale = settings["real_weight_scale" if real else "weight_scale"]
     scale *= float(unit.variant) if unit.part == "scale" else 1
     return ELMAutoencoder(
@@ -140,30 +141,35 @@ def build(unit: Unit, settings: Settings, seed: int) -> ELMAutoencoder:
         weight_scale="auto" if learnt else scale,
         bias=False,
         packing="full" if real else "imaginary",
+        readout=unit.variant.removesuffix(", pca") if unit.part == "readout" else "algebra",
         ridge=0.0,
         random_state=seed,
     )
 
 
-def rows_of(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Pixels in [-1, +1], (n, 3072), the colours of a pixel side by side."""
+def rows_of(images: Images) -> NDArray[np.float64]:
+    """Pixels in [-1, +1], a row for each image, the colours of a pixel side by side."""
     rows = images.reshape(len(images), -1) / 127.5
     rows -= 1
     return np.asarray(rows)
 
 
-def evaluate(
-    model: ELMAutoencoder, images: NDArray[np.uint8]
-) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.uint8]]:
+def pixels_of(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Rows as images (n, side, side, 3) with values from 0 to 255: the inverse of `rows_of`."""
+    side = math.isqrt(rows.shape[1] // 3)
+    return np.clip((rows + 1) * 127.5, 0, 255).reshape(-1, side, side, 3)
+
+
+def evaluate(model: ELMAutoencoder, images: Images) -> tuple[dict[str, NDArray[np.float64]], Images]:
     """The quality of every reconstruction, and the first few of them."""
-    quality = {name: np.empty(len(images)) for name in ("psnr", "ssim", "ssim_luma")}
-    shown = np.empty_like(images[:SHOWN])
+    measures: dict[str, Callable[..., NDArray[Any]]] = {"psnr": psnr, "ssim": ssim}
+    measures["ssim_luma"] = partial(ssim, luma=True)
+    quality, shown = {name: np.empty(len(images)) for name in measures}, np.empty_like(images[:SHOWN])
     for start in range(0, len(images), _CHUNK):
         at = slice(start, start + _CHUNK)
-        made = np.clip((model.reconstruct(rows_of(images[at])) + 1) * 127.5, 0, 255).reshape(images[at].shape)
-        quality["psnr"][at] = psnr(images[at], made)
-        quality["ssim"][at] = ssim(images[at], made)
-        quality["ssim_luma"][at] = ssim(images[at], made, luma=True)
+        made = pixels_of(model.reconstruct(rows_of(images[at])))
+        for name, measure in measures.items():
+            quality[name][at] = measure(images[at], made)
         if start == 0:
             shown[...] = np.rint(made[:SHOWN])
     return quality, shown
@@ -171,7 +177,7 @@ def evaluate(
 
 @contextmanager
 def _peak_memory() -> Iterator[list[int]]:
-    """The most memory that the process takes within, in bytes, beyond that at the beginning, if Linux tells it."""
+    """Measure by how many bytes the memory of the process grows at most. The list stays empty if it is not Linux."""
     peak: list[int] = []
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -180,17 +186,17 @@ def _peak_memory() -> Iterator[list[int]]:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
     try:
-        reset.write_text("5", encoding="ascii")  # makes the present size the largest so far
+        reset.write_text("5", encoding="ascii")  # resets the largest size to the present one
         before = field("VmRSS")
     except OSError:
         yield peak
         return
     yield peak
-    peak.append(max(field("VmHWM") - before, 0))  # the system counts pages a little late
+    peak.append(max(field("VmHWM") - before, 0))  # not below 0, because Linux counts pages with a delay
 
 
 @lru_cache(maxsize=1)
-def read_images(data: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def read_images(data: str) -> tuple[Images, Images]:
     """Training and test images, (n, 32, 32, 3)."""
     if data == "sample":
         return sample_patches(_SAMPLES[0], split="train"), sample_patches(_SAMPLES[1], split="test")

@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 
 from hyperelm.experiments._definition import near
 
-_SHOWN = 20  # names of columns in a message
-_LARGEST = 1e100  # whose square is still a number
+_SHOWN = 20  # a message lists at most so many names of columns
+_LARGEST = 1e100  # the square of a larger value may overflow
 SERIES = "--set series"  # the option that names the file of a series
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of columns, their values (n, columns), and how the first row was taken if that is not plain."""
+    """Names of columns, their values (n, columns), and a remark on the first row if it can be taken in two ways."""
 
     path: str
     names: list[str]
@@ -42,7 +42,7 @@ class Columns:
     remark: str = ""
 
     def at(self, wanted: Sequence[str]) -> list[int]:
-        """The numbers of the columns with these names."""
+        """The indices of the columns with these names."""
         return [_place(name, self.names, self.path) for name in wanted]
 
 
@@ -80,13 +80,10 @@ def read_csv(
     ['x', 'y']
     """
 
-    def wrong(must: str) -> ValueError:
-        return ValueError(f"{option} must {must}")
-
     names: list[str] = []
     at: Sequence[int] = ()
     remark, width = "", 0
-    values = array("d")  # a few bytes for each number, since files may be large
+    values = array("d")  # 8 bytes for each value, because files may be large
     for number, line in _lines(_content(path, option), path, option):
         if number == 1:
             names, remark = _header(line, named, path, option)
@@ -96,36 +93,34 @@ def read_csv(
             width = len(line)
             names = names or [str(n) for n in range(1, width + 1)]
             if len(names) != width:
-                raise wrong(f"have as many names as columns, got {len(names)} for {width} in {path}.")
+                wrong = f"got {len(names)} for {width} in {path}"
+                raise ValueError(f"{option} must have as many names as columns, {wrong}.")
             at = range(width) if only is None else [_place(name, names, path) for name in only]
         for n in range(len(line)) if only is None else [n for n in at if n < len(line)]:
-            cell, value = line[n], _number(line[n])
+            value = _number(line[n])
             if value is None or not math.isfinite(value):
                 name = f" ({names[n]!r})" if n < width and names[n] != str(n + 1) else ""
-                commas = " Put commas between columns." if len(line) == 1 and set(cell) & {";", "\t"} else ""
-                where = f"in row {number}, column {n + 1}{name} of {path}"
-                raise wrong(f"hold numbers without gaps, got {cell!r} {where}.{commas}{hint}")
+                commas = " Put commas between columns." if len(line) == 1 and set(line[n]) & {";", "\t"} else ""
+                wrong = f"got {line[n]!r} in row {number}, column {n + 1}{name} of {path}"
+                raise ValueError(f"{option} must hold numbers without gaps, {wrong}.{commas}{hint}")
+            if abs(value) > _LARGEST:
+                wrong = f"got {value:g} in {names[n]!r} of {path}"
+                raise ValueError(f"{option} must hold numbers up to {_LARGEST:g}, {wrong}.")
             values.append(value)
         if len(line) != width:
-            found = f"got {len(line)} instead of {width} in row {number} of {path}"
-            raise wrong(f"have as many columns in every row, {found}.")
+            wrong = f"got {len(line)} instead of {width} in row {number} of {path}"
+            raise ValueError(f"{option} must have as many columns in every row, {wrong}.")
     if not width:
-        raise wrong(f"have rows of numbers, but {path} has none.")
-    names, numbers = [names[n] for n in at], np.array(values).reshape(-1, len(at))
-    for row, column in np.argwhere(np.abs(numbers) > _LARGEST)[:1]:
-        found = f"got {numbers[row, column]:g} in {names[column]!r} of {path}"
-        raise wrong(f"hold numbers up to {_LARGEST:g}, {found}.")
-    return Columns(path, names, numbers, remark)
+        raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
+    return Columns(path, [names[n] for n in at], np.array(values).reshape(-1, len(at)), remark)
 
 
 def fixed(path: str, option: str = SERIES) -> tuple[str, str]:
     """The full name of a file that every process of a run reads again, and the digest of its content."""
     found = Path(path)
     if found.exists() and not (found.is_file() or found.is_dir()):
-        raise ValueError(
-            f"{option} must be a file that can be read again, got {path!r}, which is a pipe or a device. Write what "
-            "comes out of it to a file first."
-        )
+        wrong = f"got {path!r}, which is a pipe or a device. Write what comes out of it to a file first"
+        raise ValueError(f"{option} must be a file that can be read again, {wrong}.")
     full = str(found.resolve())
     return full, hashlib.sha256(_content(full, option)).hexdigest()
 
@@ -148,20 +143,17 @@ def _header(line: Sequence[str], named: Sequence[str], path: str, option: str) -
         called = {*named} <= {*cells} and not {*named} <= {*counts[1:]}
         counted = len(cells) > 2 and cells in (counts[:-1], counts[1:])
         if not (called or counted):
-            remark = (
-                f"Columns are called by their numbers from 1 on: the first row ({_shown(cells)}) is taken as numbers."
-            )
-            return [], remark if all(numbers) else ""
+            remark = f"the first row ({_shown(cells)}) is taken as numbers"
+            return [], f"Columns are called by their numbers from 1 on: {remark}." if all(numbers) else ""
         remark = f"The first row ({_shown(cells)}) is taken as names of columns."
     if not all(cells) and any(cells):
-        raise ValueError(
-            f"{option} must have a name for every column, got none for column {cells.index('') + 1} of {path}."
-        )
+        wrong = f"got none for column {cells.index('') + 1} of {path}"
+        raise ValueError(f"{option} must have a name for every column, {wrong}.")
     return (cells, remark) if all(cells) else ([], "")
 
 
 def _lines(content: bytes, path: str, option: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines with their numbers. An empty line is a line with one empty cell, unless only empty ones follow."""
+    """The lines, counted from 1. Empty lines at the end are left out; another empty line has one empty cell."""
     empty: list[int] = []
     try:
         for number, line in enumerate(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=None)), start=1):
@@ -199,6 +191,7 @@ def _unreadable(path: str, option: str, reason: object) -> ValueError:
 
 
 def _number(cell: str) -> float | None:
+    """The number in a cell, if it holds one. Python would also read 1_0 as a number."""
     try:
         return None if "_" in cell else float(cell)
     except ValueError:

@@ -37,7 +37,7 @@ MAIN = "main"  # the part of an experiment that is the paper's own sweep
 
 @dataclass(frozen=True)
 class Unit:
-    """Runs that are done and stored together: `count` networks of one model, the first of which has number `first`.
+    """Runs that are done and stored together: `count` networks of one model, from the index `first` on.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Unit:
 
     @property
     def networks(self) -> range:
-        """The numbers of its networks."""
+        """The indices of its networks."""
         return range(self.first, self.first + self.count)
 
 
@@ -113,11 +113,11 @@ class Experiment:
         return import_module(f"hyperelm.experiments._{self.name}")
 
     def units(self) -> list[Unit]:
-        """All units of the experiment; settings from a file may ask for any number of them, so there is a limit."""
+        """All units of the experiment. There is a limit, because settings from a file may ask for any number."""
         units = list(islice(self.module.units(self.settings), MOST_UNITS + 1))
         if len(units) > MOST_UNITS:
             raise ValueError(f"--set must ask for at most {MOST_UNITS:,} units of work.")
-        key, times = Counter(unit.key for unit in units).most_common(1)[0] if units else ("", 0)
+        ((key, times),) = Counter(unit.key for unit in units).most_common(1) or [("", 0)]
         if times != 1:
             raise ValueError(f"--set must leave every run to be done once, got {times} times the runs {key!r}.")
         return units
@@ -167,11 +167,7 @@ def load(name: str, *, quick: bool = False, seed: int | None = None, changes: Se
     if name not in names():
         raise ValueError(f"NAME must be one of {', '.join(names())}, got {name!r}.{near(name, names())}")
     document = read_document(name)
-    settings: Settings = document["settings"]
-    if quick:
-        settings |= document["quick"]
-    if seed is not None:
-        settings["seed"] = seed
+    settings = document["settings"] | (document["quick"] if quick else {}) | ({} if seed is None else {"seed": seed})
     for change in changes:
         _change(settings, change)
     if settings["seed"] < 0:
@@ -198,7 +194,7 @@ def check(settings: Settings, limits: dict[str, Any]) -> None:
         *((key, bool(settings[key]), "not be empty") for key in limits["filled"]),
         *((key, all_between(key, low), f"be at least {low}") for key, low in least.items()),
         *((key, all_between(key, 0, strictly=True), "be finite and > 0") for key in limits["positive"]),
-        # An empty text is the default of a choice.
+        # An empty text stands for the default, so a message does not list it.
         *((key, settings[key] in of, f"be one of {', '.join(filter(None, of))}") for key, of in choices.items()),
     ]
     for key, holds, must in rules:
@@ -211,15 +207,14 @@ def _change(settings: Settings, change: str) -> None:
     if not equals:
         raise ValueError(f"--set must be of the form key=value, got {change!r}.")
     if key not in settings:
-        raise ValueError(
-            f"--set must name a setting, got {key!r}.{near(key, settings)} There are {', '.join(settings)}."
-        )
-    default = settings[key]
+        known = f"{near(key, settings)} There are {', '.join(settings)}"
+        raise ValueError(f"--set must name a setting, got {key!r}.{known}.")
     try:
-        settings[key] = _converted(as_toml(text), default)
+        settings[key] = _converted(as_toml(text), settings[key])
     except TypeError:
         kinds = {list: "a list", float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
-        raise ValueError(f"--set {key} must be {kinds[type(default)]} such as {default!r}, got {text!r}.") from None
+        kind = f"{kinds[type(settings[key])]} such as {settings[key]!r}"
+        raise ValueError(f"--set {key} must be {kind}, got {text!r}.") from None
 
 
 def as_toml(text: str) -> Any:
@@ -231,7 +226,7 @@ def as_toml(text: str) -> Any:
 
 
 def _converted(value: Any, default: Any) -> Any:
-    """A value as the type of its default, item by item in lists. One item may stand for a list."""
+    """Convert a value to the type of its default, item by item in lists. One item may stand for a list of one."""
     if isinstance(default, list):
         items = value if isinstance(value, list) else [value]
         return [_converted(item, default[0]) for item in items] if default else items
@@ -244,7 +239,7 @@ def _converted(value: Any, default: Any) -> Any:
 
 @contextmanager
 def naming(**options: str) -> Iterator[None]:
-    """Errors about an argument of the library name the option of the command line instead."""
+    """Let errors about an argument of the library name the option of the command line that it came from."""
     try:
         yield
     except ValueError as error:

@@ -13,42 +13,44 @@ their own predictions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm import algebras
+from hyperelm import Algebra, algebras
 from hyperelm.datasets import lorenz, sliding_windows
 from hyperelm.experiments._columns import SERIES, fixed, read_fixed
 from hyperelm.experiments._definition import MAIN, Result, Row, Settings, Unit, check, naming, read_document, seed_of
-from hyperelm.experiments._networks import Networks
+from hyperelm.experiments._networks import Networks, draw
 from hyperelm.metrics import prediction_gain
+
+Array = NDArray[np.float64]
 
 MEASURE = "prediction_gain"
 COMPETE = ("n_hidden", "network")
-BATCH = 20  # networks of a unit
+BATCH = 20  # networks in a unit of the main part
 VALID = 0.4  # a forecast is valid while its error is below this share of the spread of the series
-_TRIALS = 3  # networks that choose a weight scale
-HORIZON = 8  # Lyapunov times over which forecasts of the Lorenz system are followed
-_STEPS = 200  # over which forecasts of other series are followed
-STARTS = 20  # forecasts of every network
+_TRIALS = 3  # the mean gain of so many networks chooses a weight scale
+HORIZON = 8  # forecasts of the Lorenz system last so many Lyapunov times
+_STEPS = 200  # forecasts of other series last so many steps
+STARTS = 20  # every network makes so many forecasts
 
 
 class Data(NamedTuple):
     """Windows (n, T, c) and the positions after them (n, c), scaled."""
 
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    X_test: NDArray[np.float64]
-    y_test: NDArray[np.float64]
+    X: Array
+    y: Array
+    X_test: Array
+    y_test: Array
 
 
 def prepare(settings: Settings) -> str:
-    """Check the settings, and fix the content of a file of positions."""
+    """Check the settings, and write into them which file of positions is used. Return a remark for the user."""
     with naming(algebra="--set models", start="--set start", dt="--set dt"):
         settings["models"] = [algebras.get(name).name or name for name in settings["models"]]
         remark, source = "", settings["series"]
@@ -114,90 +116,64 @@ def units(settings: Settings) -> Iterator[Unit]:
 def execute(unit: Unit, settings: Settings) -> Result:
     if unit.part == "forecast":
         return _forecasts(unit, settings)
-    scale = None
+    scale = _best_scale(unit, settings) if unit.part == "tuned" else None
     if unit.part == "sensitivity":
         settings = settings | variants(settings)[unit.variant]
-    elif unit.part == "tuned":
-        scale = _best_scale(unit, settings)
     return Result(run_networks(unit, settings, read_data(settings), scale))
 
 
-def run_networks(
-    unit: Unit, settings: Settings, data: Data, scale: float | None = None, model: type[Any] | None = None
-) -> list[Row]:
-    """The rows of a unit's networks, which are of class `Model` or another one with the same methods."""
-    scale = scale or _scale(unit.algebra, settings)
-    seeds = [seed_of(settings["seed"], unit.algebra, unit.n_hidden, network) for network in unit.networks]
-    fitted = (model or Model)(unit.algebra, unit.n_hidden, scale, seeds).fit(data.X, data.y)
+def run_networks(unit: Unit, settings: Settings, data: Data, scale: float | None = None) -> list[Row]:
+    """The rows of a unit's networks, at the weight scale of the settings or at another one."""
+    scale = scale or _weight_scale(unit, settings)
+    networks = fit(unit, settings, data, scale)
+    gains = (prediction_gain(data.y_test, made, signal=data.X_test[:, -1]) for made in predict(networks, data.X_test))
+    shared = {"neurons": networks.weights.shape[2], "parameters": networks.parameters, "weight_scale": scale}
     return [
-        {
-            "network": network,
-            "seed": seed,
-            "neurons": fitted.neurons,
-            "parameters": fitted.parameters,
-            "weight_scale": scale,
-            "prediction_gain": prediction_gain(data.y_test, predicted, signal=data.X_test[:, -1]),
-        }
-        for network, seed, predicted in zip(unit.networks, seeds, fitted.predict(data.X_test))
+        {"network": network, "seed": seed, **shared, MEASURE: gain}
+        for network, seed, gain in zip(unit.networks, _seeds(unit, settings), gains)
     ]
 
 
-def _scale(algebra: str, settings: Settings) -> float:
-    scale: float = settings["real_weight_scale" if algebras.get(algebra).dim == 1 else "weight_scale"]
-    return scale
+def _weight_scale(unit: Unit, settings: Settings) -> float:
+    return float(settings["real_weight_scale" if algebras.get(unit.algebra).dim == 1 else "weight_scale"])
 
 
-class Model:
-    """ELMs of one size between windows (n, T, c) and positions (n, c) of real coordinates, one for every seed."""
+def _seeds(unit: Unit, settings: Settings) -> list[int]:
+    return [seed_of(settings["seed"], unit.algebra, unit.n_hidden, network) for network in unit.networks]
 
-    def __init__(self, algebra: str, n_hidden: int, weight_scale: float, seeds: Sequence[int]) -> None:
-        self.algebra, self.n_hidden = algebras.get(algebra), n_hidden
-        self.weight_scale, self.seeds = weight_scale, seeds
 
-    def fit(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Model:
-        numbers = self.numbers(X)
-        self.networks = Networks(self.algebra, self.draw(X)).fit(numbers, self.numbers(y[:, None]))
-        self.parameters = self.networks.weights[0].size + self.networks.output_weights_[0].size
-        return self
+def fit(unit: Unit, settings: Settings, data: Data, scale: float) -> Networks:
+    """The networks of a unit, each of which predicts the position after a window."""
+    algebra, (_, T, c) = algebras.get(unit.algebra), data.X.shape
+    inputs, neurons = T, unit.n_hidden
+    if algebra.dim == 1:
+        inputs, neurons = T * c, round((c + 1) * (T + 2) * neurons / (c * (T + 1) + 1))
+    networks = Networks(algebra, draw((inputs + 1, neurons, algebra.dim), scale, _seeds(unit, settings)))
+    return networks.fit(numbers(data.X, algebra), numbers(data.y[:, None], algebra))
 
-    def draw(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The hidden weights that `ELMRegressor` draws for these seeds, and the number of neurons."""
-        _, T, c = X.shape
-        real = self.algebra.dim == 1
-        self.neurons = round((c + 1) * (T + 2) * self.n_hidden / (c * (T + 1) + 1)) if real else self.n_hidden
-        shape = (T * c + 1 if real else T + 1, self.neurons, self.algebra.dim)
-        weights = np.stack([np.random.default_rng(seed).standard_normal(shape) for seed in self.seeds])
-        return np.asarray(weights * self.weight_scale)
 
-    def predict(self, X: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """The positions that one network after the other predicts; X may have windows for each, (networks, n, T, c)."""
-        return (self.positions(numbers) for numbers in self.networks.predict(self.numbers(X)))
+def predict(networks: Networks, X: Array) -> Iterator[Array]:
+    """The positions that one network after the other predicts; X may have windows for each, (networks, n, T, c)."""
+    for made in networks.predict(numbers(X, networks.algebra)):
+        yield made[..., 0] if networks.algebra.dim == 1 else made[:, 0, 1:]
 
-    def numbers(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Positions (..., T, c) in the imaginary parts, or one number a coordinate for the real model."""
-        if self.algebra.dim == 1:
-            return positions.reshape(*positions.shape[:-2], -1, 1)
-        return np.concatenate([np.zeros_like(positions[..., :1]), positions], axis=-1)
 
-    def positions(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The positions (n, c) in the numbers of an output."""
-        return numbers[..., 0] if self.algebra.dim == 1 else numbers[:, 0, 1:]
+def numbers(positions: Array, algebra: Algebra) -> Array:
+    """Positions (..., T, c) in the imaginary parts of numbers, or one real number a coordinate."""
+    if algebra.dim == 1:
+        return positions.reshape(*positions.shape[:-2], -1, 1)
+    return np.concatenate([np.zeros_like(positions[..., :1]), positions], axis=-1)
 
 
 def _best_scale(unit: Unit, settings: Settings) -> float:
     """The weight scale with the highest mean gain on the last third of the training positions."""
-    positions = _scaled(settings)[: settings["train"]]
-    split = 2 * len(positions) // 3
-    data = Data(
-        *sliding_windows(positions[:split], settings["window"]), *sliding_windows(positions[split:], settings["window"])
-    )
-    few = replace(unit, first=0, count=_TRIALS)
-    gains = [
-        np.mean([row["prediction_gain"] for row in run_networks(few, settings, data, scale)])
-        for scale in settings["scales"]
-    ]
-    best: float = settings["scales"][int(np.argmax(gains))]
-    return best
+    train, few = settings["train"], replace(unit, first=0, count=_TRIALS)
+    data = _split(_scaled(settings)[:train], 2 * train // 3, settings["window"])
+
+    def mean_gain(scale: float) -> float:
+        return float(np.mean([row[MEASURE] for row in run_networks(few, settings, data, scale)]))
+
+    return float(max(settings["scales"], key=mean_gain))
 
 
 def _forecasts(unit: Unit, settings: Settings) -> Result:
@@ -207,33 +183,30 @@ def _forecasts(unit: Unit, settings: Settings) -> Result:
     steps = min(horizon, len(data.X_test) // 2)
     starts = np.linspace(0, len(data.X_test) - steps - 1, STARTS).astype(int)
     truth = np.stack([data.y_test[starts + k] for k in range(steps)], axis=1)
-    spread = float(np.sqrt(np.mean(np.sum((data.y_test - data.y_test.mean(axis=0)) ** 2, axis=1))))
-    seeds = [seed_of(settings["seed"], unit.algebra, unit.n_hidden, network) for network in unit.networks]
-    model = Model(unit.algebra, unit.n_hidden, scale, seeds).fit(data.X, data.y)
-    paths = _closed_loop(model, data.X_test[starts], steps)
-    rows = []
-    for network, seed, path in zip(unit.networks, seeds, paths):
-        wrong = np.linalg.norm(path - truth, axis=2) > VALID * spread
-        valid = np.where(wrong.any(axis=1), wrong.argmax(axis=1), steps)
-        valid_time = float(np.median(valid)) * step
-        rows.append({"network": network, "seed": seed, "weight_scale": scale, "valid_time": valid_time})
+    networks = fit(unit, settings, data, scale)
+    windows = np.stack([data.X_test[starts]] * unit.count)
+    paths = np.empty((unit.count, *truth.shape))
+    for k in range(steps):
+        # A forecast far outside the data is wrong whatever its value. Clipping keeps it finite.
+        paths[:, :, k] = np.clip(list(predict(networks, windows)), -10, 10)
+        windows = np.concatenate([windows[:, :, 1:], paths[:, :, None, k]], axis=2)
+    valid_times = np.median(valid_steps(paths, truth, data.y_test), axis=1) * step
+    rows = [
+        {"network": network, "seed": seed, "weight_scale": scale, "valid_time": float(valid_time)}
+        for network, seed, valid_time in zip(unit.networks, _seeds(unit, settings), valid_times)
+    ]
     arrays = {f"forecast {unit.algebra}": paths[0, 0], "truth": truth[0]}
     if unit.algebra == shown_model(settings):
         # One-step predictions with the weight scale of the main part, for the picture.
-        model = Model(unit.algebra, unit.n_hidden, _scale(unit.algebra, settings), seeds[:1]).fit(data.X, data.y)
-        arrays |= {"positions": data.y_test, "predictions": next(model.predict(data.X_test))}
+        shown = fit(replace(unit, count=1), settings, data, _weight_scale(unit, settings))
+        arrays |= {"positions": data.y_test, "predictions": next(predict(shown, data.X_test))}
     return Result(rows, arrays)
 
 
-def _closed_loop(model: Model, windows: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
-    """The positions that every network predicts from its own predictions, (networks, starts, steps, c)."""
-    paths = np.empty((len(model.seeds), len(windows), steps, windows.shape[2]))
-    current = np.stack([windows] * len(model.seeds))
-    for k in range(steps):
-        # A forecast far outside the data is wrong whatever its value. Clipping keeps it finite.
-        paths[:, :, k] = np.clip(list(model.predict(current)), -10, 10)
-        current = np.concatenate([current[:, :, 1:], paths[:, :, None, k]], axis=2)
-    return paths
+def valid_steps(paths: Array, truth: Array, positions: Array) -> NDArray[np.intp]:
+    """How many steps of forecasts (..., steps, c) are valid, for a series with these positions (n, c)."""
+    wrong = np.linalg.norm(paths - truth, axis=-1) > VALID * np.sqrt(positions.var(axis=0).sum())
+    return np.where(wrong.any(axis=-1), wrong.argmax(axis=-1), paths.shape[-2])
 
 
 def time_step(settings: Settings) -> float:
@@ -247,11 +220,14 @@ def shown_model(settings: Settings) -> str:
 
 
 def read_data(settings: Settings) -> Data:
-    positions, train, window = _scaled(settings), settings["train"], settings["window"]
+    return _split(_scaled(settings), settings["train"], settings["window"])
+
+
+def _split(positions: Array, train: int, window: int) -> Data:
     return Data(*sliding_windows(positions[:train], window), *sliding_windows(positions[train:], window))
 
 
-def _scaled(settings: Settings) -> NDArray[np.float64]:
+def _scaled(settings: Settings) -> Array:
     positions = _positions(settings)
     if settings["scaling"] == "standard":
         part = positions[: settings["train"]]
@@ -264,12 +240,12 @@ def _scaled(settings: Settings) -> NDArray[np.float64]:
     return np.asarray(2 * (positions - low) / np.where(high > low, high - low, 1) - 1)
 
 
-def _positions(settings: Settings) -> NDArray[np.float64]:
+def _positions(settings: Settings) -> Array:
     if settings["series"] != "lorenz":
         return read_fixed(settings["series"], settings["digest"]).values
     return _lorenz(settings["positions"], settings["dt"], tuple(settings["start"]))
 
 
 @lru_cache(maxsize=8)
-def _lorenz(n: int, dt: float, start: tuple[float, ...]) -> NDArray[np.float64]:
+def _lorenz(n: int, dt: float, start: tuple[float, ...]) -> Array:
     return lorenz(n, dt=dt, start=start)

@@ -11,7 +11,7 @@ where L_s is the matrix of left multiplication by unit s, L_s[k, j] = table[s, j
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,15 @@ from hyperelm import Algebra, linalg
 Array = NDArray[np.float64]
 
 PATH = np.logspace(-6, 3, 10)  # ridges, in units of the largest eigenvalue of the normal equations
-_TRUSTED = 1e4  # up to this condition the normal equations lose no digit that counts
+_TRUSTED = 1e4  # up to this condition the normal equations are accurate enough
 _REFINABLE = 1e6  # up to this condition one refinement is enough
 _ROUNDING = 1e-12  # of the sum of all squares; directions that vary by less vary by rounding alone
-_LEFT_OUT = 2000  # rows at most whose errors choose a ridge
+_LEFT_OUT = 2000  # the errors of at most so many rows choose a ridge
+
+
+def draw(shape: tuple[int, int, int], scale: float, seeds: Sequence[int]) -> Array:
+    """Random weights, (networks, *shape): those that `ELMRegressor` draws for these seeds."""
+    return np.asarray(scale * np.stack([np.random.default_rng(seed).standard_normal(shape) for seed in seeds]))
 
 
 class Networks:
@@ -44,6 +49,8 @@ class Networks:
     ----------
     output_weights_ : array of shape (B, L + 1, N, d)
         The last row is that of the bias.
+    parameters : int
+        The number of parameters of a network.
     """
 
     def __init__(self, algebra: Algebra, weights: Array) -> None:
@@ -58,6 +65,7 @@ class Networks:
     def fit(self, X: Array, T: Array) -> Networks:
         """Find the output layers for rows X of shape (m, D, d) and targets T of shape (m, N, d)."""
         self.output_weights_ = np.stack([self.solve(self.with_bias(codes), T) for codes in self.codes(X)])
+        self.parameters = self.weights[0].size + self.output_weights_[0].size
         self._decoders = _right_operator(self.output_weights_[:, :-1], self.algebra)
         self._offsets = self.output_weights_[:, -1].reshape(len(self.weights), -1)
         return self
@@ -184,7 +192,7 @@ def _tanh(x: Array) -> Array:
 
     The absolute error is that of a number near 1. If all values are small, NumPy's tanh has smaller errors.
     """
-    some = x[..., :1]  # which mostly tells that not all are small
+    some = x[..., :1]  # a few values mostly suffice to see that not all are small
     if all(max(part.max(initial=0), -part.min(initial=0)) < 0.25 for part in (some, x)):
         return np.asarray(np.tanh(x, out=x))
     with np.errstate(over="ignore"):

@@ -21,7 +21,7 @@ The places that chance leaves open to a model are 1 + (models ahead of it) to K 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -39,16 +39,12 @@ _SAME = 1e-6  # dB; models whose scores differ by less in every repetition are t
 
 
 class Ranking:
-    """Models, best first.
+    """Models in the order of their `values`, best first.
 
-    Attributes
-    ----------
-    order : list of str
-    repetitions : int
+    `ahead` (K, K) tells which models (rows) are ahead of which (columns), in the order of `values`.
     """
 
     def __init__(self, values: Mapping[str, float], ahead: NDArray[np.bool_], repetitions: int) -> None:
-        """`ahead` (K, K) tells which models (rows) are ahead of which (columns), in the order of `values`."""
         self._at = {name: n for n, name in enumerate(values)}
         self._values, self._ahead, self.repetitions = values, ahead, repetitions
         self.order = sorted(values, key=lambda name: -values[name])
@@ -89,27 +85,30 @@ class Ranking:
 
 
 class Wins(Ranking):
-    """Models by the share of repetitions that they win."""
+    """Models by the share of repetitions that they win.
+
+    `won` has the winner of every repetition. `shares` has the share of every model, and `ends` (2, models) the ends of
+    their 95 % intervals. The intervals are those of a bootstrap: repetitions are drawn again with replacement, so the
+    numbers of wins are multinomial with the observed shares.
+    """
 
     def __init__(self, won: Sequence[str], models: Sequence[str]) -> None:
-        """`won` has the winner of every repetition."""
         wins = np.array([won.count(name) for name in models])
         chance = 2 * stats.binom.sf(wins[:, None] - 1, wins[:, None] + wins, 0.5)
         ahead = np.asarray((wins[:, None] > wins) & (chance <= _LEVEL / _pairs(len(models))))
-        super().__init__(dict(zip(models, shares(won, models).tolist())), ahead, len(won))
-        self._ends = bootstrap_shares(won, models)
+        self.shares = wins / len(won)
+        self.ends = _interval(np.random.default_rng(0).multinomial(len(won), self.shares, size=DRAWS) / len(won))
+        super().__init__(dict(zip(models, self.shares.tolist())), ahead, len(won))
 
-    def interval(self, name: str) -> tuple[float, float]:
+    def interval(self, name: str) -> Array:
         """The ends of the 95 % interval of a model by itself."""
-        low, high = self._ends[:, self._at[name]]
-        return float(low), float(high)
+        return self.ends[:, self._at[name]]
 
 
 class Means(Ranking):
-    """Models by their mean score."""
+    """Models by their mean score. `scores` has the scores of every model, in the order of the repetitions."""
 
     def __init__(self, scores: Mapping[str, Sequence[float] | Array]) -> None:
-        """`scores` has the scores of every model, in the order of the repetitions."""
         self._scores = np.array(list(scores.values()), dtype=np.float64)
         means = self._scores.mean(axis=1)
         # Scores that are the same but for rounding may have a tiny deviation, and so seem to differ.
@@ -127,10 +126,9 @@ class Means(Ranking):
         squares = np.maximum(np.diag(products)[:, None] + np.diag(products) - 2 * products, 0)
         return np.asarray(stats.t.isf(_LEVEL / 2 / _pairs(K), n - 1) * np.sqrt(squares / (n * (n - 1))))
 
-    def interval(self, name: str) -> tuple[float, float]:
+    def interval(self, name: str) -> Array:
         """The ends of the 95 % interval of a model by itself."""
-        low, high = bootstrap_mean(self._scores[self._at[name]])
-        return float(low), float(high)
+        return bootstrap_mean(self._scores[self._at[name]])
 
     def margin(self, name: str) -> float:
         """Half the length of the interval of a model's distance from the mean of all, for all models at once."""
@@ -151,60 +149,11 @@ class Means(Ranking):
 
     def differ_alone(self, name: str, other: str) -> bool:
         """Whether two models are told apart if no other pair is looked at."""
-        pair = Means({key: self._scores[self._at[key]] for key in (name, other)})
-        return pair.is_ahead(name, other) or pair.is_ahead(other, name)
+        return len(Means({key: self._scores[self._at[key]] for key in (name, other)}).contenders) == 1
 
 
 def _pairs(models: int) -> int:
     return max(models * (models - 1) // 2, 1)
-
-
-class Leader:
-    """The model that most often has the best run of those that compete, while runs come in.
-
-    Runs compete if they have the same values of the fields `shared`. Of equal runs, the first by name wins.
-    """
-
-    def __init__(self, measure: str, shared: tuple[str, ...] = ("n_hidden", "network")) -> None:
-        self._measure, self._shared = measure, shared
-        self.best: dict[tuple[Any, ...], tuple[float, str]] = {}
-        self._wins: Counter[str] = Counter()
-
-    def add(self, row: Row) -> None:
-        at, mine = tuple(row[key] for key in self._shared), (-row[self._measure], row["algebra"])
-        best = self.best.get(at)
-        if best is None or mine < best:
-            if best:
-                self._wins[best[1]] -= 1
-            self.best[at] = mine
-            self._wins[mine[1]] += 1
-
-    def __str__(self) -> str:
-        if not self._wins:
-            return ""
-        name, wins = min(self._wins.items(), key=lambda item: (-item[1], item[0]))
-        return f"{name} leads ({wins / len(self.best):.0%} of wins)"
-
-
-def winners(rows: Sequence[Row], measure: str) -> dict[tuple[int, int], str]:
-    """The winner of every competition, (n_hidden, network) -> algebra."""
-    leader = Leader(measure)
-    for row in rows:
-        leader.add(row)
-    return {(n_hidden, network): name for (n_hidden, network), (_, name) in leader.best.items()}
-
-
-def shares(won: Sequence[str], models: Sequence[str]) -> Array:
-    """The share of wins of every model."""
-    return np.array([won.count(name) for name in models]) / max(len(won), 1)
-
-
-def bootstrap_shares(won: Sequence[str], models: Sequence[str]) -> Array:
-    """The ends of the 95 % intervals of shares of wins, (2, models).
-
-    Competitions are drawn again with replacement, so numbers of wins are multinomial with the observed shares.
-    """
-    return _interval(np.random.default_rng(0).multinomial(len(won), shares(won, models), size=DRAWS) / len(won))
 
 
 def bootstrap_mean(values: Sequence[float] | Array) -> Array:
@@ -218,7 +167,35 @@ def _interval(draws: Array) -> Array:
     return np.asarray(np.quantile(draws, [_LEVEL / 2, 1 - _LEVEL / 2], axis=0))
 
 
-def grouped(rows: Sequence[Row], key: str) -> dict[Hashable, list[Row]]:
+class Leader:
+    """The model that most often has the best run of those that compete, while runs come in.
+
+    Runs compete if they have the same values of the fields `shared`. Of equal runs, the first by name wins.
+    """
+
+    def __init__(self, measure: str, shared: tuple[str, ...], rows: Iterable[Row] = ()) -> None:
+        self._measure, self._shared = measure, shared
+        self._best: dict[tuple[Any, ...], tuple[float, str]] = {}
+        for row in rows:
+            self.add(row)
+
+    def add(self, row: Row) -> None:
+        at, mine = tuple(row[key] for key in self._shared), (-row[self._measure], row["algebra"])
+        self._best[at] = min(mine, self._best.get(at, mine))
+
+    @property
+    def winners(self) -> dict[tuple[Any, ...], str]:
+        """The model with the best run of every competition, by the values of the fields `shared`."""
+        return {at: name for at, (_, name) in self._best.items()}
+
+    def __str__(self) -> str:
+        if not self._best:
+            return ""
+        name, wins = min(Counter(self.winners.values()).items(), key=lambda item: (-item[1], item[0]))
+        return f"{name} leads ({wins / len(self._best):.0%} of wins)"
+
+
+def grouped(rows: Iterable[Row], key: str) -> dict[Hashable, list[Row]]:
     """Rows by the value of a field, in the order of their first appearance."""
     groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
@@ -228,12 +205,3 @@ def grouped(rows: Sequence[Row], key: str) -> dict[Hashable, list[Row]]:
 
 def mean_of(rows: Sequence[Row], measure: str) -> float:
     return float(np.mean([row[measure] for row in rows]))
-
-
-def share_between(scores: Mapping[str, float], groups: Sequence[Sequence[str]]) -> float:
-    """The share of the variance of scores that lies between groups and not within them."""
-    values = [np.array([scores[name] for name in group]) for group in groups]
-    everything = np.concatenate(values)
-    total = float(np.sum((everything - everything.mean()) ** 2))
-    between = sum(len(group) * (group.mean() - everything.mean()) ** 2 for group in values)
-    return float(between / total) if total > 0 else 0.0

@@ -1,7 +1,15 @@
 """One page to read, made from a store alone: self-contained HTML, and every figure as SVG and PNG.
 
-The module `_<experiment>_report` has a function `build`, which computes a `Page` from a store. The template
-`<experiment>.html.jinja` has the words. Templates escape every value.
+The module `_<experiment>_report` has a function `build`, which computes from a store what the template
+`<experiment>.html.jinja` shows:
+
+- `title`, and `results`, the runs summed up,
+- `pictures`, functions that draw the figures, by name,
+- `verdicts` on the paper's claims by their id: "reproduced", "not reproduced" or "depends". There are none if the
+  results are not about the claims,
+- whatever else the template needs.
+
+The template has the words, and escapes every value.
 """
 
 from __future__ import annotations
@@ -13,12 +21,12 @@ import os
 import secrets
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hyperelm.experiments._definition import Experiment, as_toml, names, read_document
 from hyperelm.experiments._store import Store, StoreError
@@ -26,35 +34,8 @@ from hyperelm.experiments._store import Store, StoreError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FILE = "report.html"
 # Distinct for readers who see few colours, too. The first model is black.
 COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7", "#56b4e9", "#7f7f7f")
-
-
-@dataclass
-class Picture:
-    """A figure, and the facts that its caption in the template tells."""
-
-    name: str
-    draw: Callable[[Figure], None]
-    size: tuple[float, float]
-    facts: dict[str, Any] = field(default_factory=dict)
-    source: str = ""  # the figure as the address of an image
-
-
-@dataclass
-class Page:
-    """What a template shows: the `results` of an experiment, pictures, and whatever else is in `values`.
-
-    `verdicts` has the verdict on every claim of the paper: "reproduced", "not reproduced" or "depends". It is empty if
-    the results are not about the claims.
-    """
-
-    title: str
-    results: Any
-    pictures: Sequence[Picture]
-    verdicts: dict[str, str] = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
 
 
 def write_report(directory: Path) -> Path:
@@ -79,26 +60,19 @@ def write_report(directory: Path) -> Path:
     """
     with Store.open(directory) as store:
         document = _document(store)
-        page = _page(store, document)
-        context = (
-            vars(page)
-            | page.values
-            | {
-                "pictures": {picture.name: picture for picture in page.pictures},
-                "document": document,
-                "settings": {key: _lines(value) for key, value in store.settings.items()},
-                "sessions": store.sessions(),
-                "command": _command(store, document),
-            }
-        )
-    figures, path = directory / "figures", directory / FILE
+        page = _page(store, document) | {
+            "document": document,
+            "settings": {key: _lines(value) for key, value in store.settings.items()},
+            "sessions": store.sessions(),
+            "command": _command(store, document),
+        }
+    figures, path = directory / "figures", directory / "report.html"
     if figures.is_symlink():
         raise StoreError(f"The report could not be written to {directory}: {figures} is a symbolic link. Remove it.")
     try:
         figures.mkdir(exist_ok=True)
-        for picture in page.pictures:
-            picture.source = _save(picture, figures)
-        _write(path, _template(f"{store.name}.html.jinja").render(context).encode())
+        page["pictures"] = {name: _save(figures / name, draw) for name, draw in page["pictures"].items()}
+        _write(path, _template(f"{store.name}.html.jinja").render(page).encode())
     except OSError as error:
         raise StoreError(f"The report could not be written to {directory}: {error.strerror or error}.") from None
     return path
@@ -151,11 +125,12 @@ def _document(store: Store) -> dict[str, Any]:
     return document
 
 
-def _page(store: Store, document: dict[str, Any]) -> Page:
+def _page(store: Store, document: dict[str, Any]) -> dict[str, Any]:
+    """What `build` computes for the template."""
     try:
         waiting = store.waiting(Experiment(store.name, store.settings, document).units())
         if not waiting:
-            page: Page = _module(store).build(store, document)
+            page: dict[str, Any] = _module(store).build(store, document)
             return page
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise StoreError(
@@ -170,6 +145,14 @@ def _page(store: Store, document: dict[str, Any]) -> Page:
     )
 
 
+def array(store: Store, name: str) -> NDArray[Any]:
+    """An array that every finished run has."""
+    found = store.array(name)
+    if found is None:
+        raise LookupError(f"the array {name!r} is missing")
+    return found
+
+
 def _template(name: str) -> Any:
     import jinja2
 
@@ -181,19 +164,17 @@ def _template(name: str) -> Any:
     return environment.get_template(name)
 
 
-def _save(picture: Picture, directory: Path) -> str:
-    """Write both files of a figure. Return the SVG as an address for the page."""
+def _save(path: Path, draw: Callable[[], Figure]) -> str:
+    """Write a figure as SVG and PNG. Return the SVG as an address for the page."""
     import matplotlib.style
-    from matplotlib.figure import Figure
 
     svg, png = io.BytesIO(), io.BytesIO()
     with matplotlib.style.context(Path(__file__).with_name("report.mplstyle")):
-        figure = Figure(figsize=picture.size)
-        picture.draw(figure)
+        figure = draw()
         figure.savefig(svg, format="svg", metadata={"Date": None})
         figure.savefig(png, format="png", dpi=200)
-    _write(directory / f"{picture.name}.svg", svg.getvalue())
-    _write(directory / f"{picture.name}.png", png.getvalue())
+    _write(path.with_suffix(".svg"), svg.getvalue())
+    _write(path.with_suffix(".png"), png.getvalue())
     return "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode("ascii")
 
 

@@ -3,8 +3,9 @@
 A candidate is an ELM with L hidden numbers in its algebra, Ŷ = tanh(XW + b)V + c, which is one least-squares problem.
 On linear data it is Ŷ = XV. Network n of every candidate has the same components of W and b, so candidates differ by
 their tables alone and are compared pair by pair. Parts: `main`, the comparison; `scale`, the same with other weight
-scales; `reference`, real networks with about as many parameters, or ordinary least squares; `baseline`, for the columns
-of a file, ridge regression and the mean of the targets.
+scales; `reference`, real networks with about as many parameters, or ordinary least squares; `learned`, a table that is
+learned from the data, for the output layer or the linear data; `baseline`, for the columns of a file, ridge regression
+and the mean of the targets.
 
 The tasks give columns X and Y, and a score of predictions in dB:
 
@@ -16,23 +17,24 @@ The tasks give columns X and Y, and a score of predictions in dB:
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import RidgeCV
 
-from hyperelm import Algebra, algebras, linalg, pack, unpack
+from hyperelm import Algebra, ELMRegressor, algebras, linalg, pack, unpack
 from hyperelm.datasets import sample_patches
 from hyperelm.experiments import _lorenz as lorenz
-from hyperelm.experiments._autoencoder import VARIABLE, fix_images, read_images
+from hyperelm.experiments._autoencoder import VARIABLE, fix_images, pixels_of, read_images, rows_of
 from hyperelm.experiments._columns import fixed, read_fixed
 from hyperelm.experiments._definition import MAIN, Result, Row, Settings, Unit, load, naming, read_document, seed_of
-from hyperelm.experiments._networks import Networks, RidgeNetworks
+from hyperelm.experiments._networks import Networks, RidgeNetworks, draw
 from hyperelm.families import members
 from hyperelm.metrics import prediction_gain, psnr
 
@@ -42,11 +44,13 @@ MEASURE = "score"
 COMPETE = ("network",)
 REAL = "real"
 BASELINE = "baseline"
+LEARNED = "learned"
 TASKS = read_document("search")["tasks"]  # the measure of each task, and how many networks it takes by default
 SIDE = 8  # of a patch, in pixels
 PATCHES = (2000, 1000)  # for training and testing
 SAMPLES = (200, 100)  # rows of the hidden algebra, for training and testing
 FEATURES = 3  # numbers in such a row
+LARGEST_LEARNED = 16  # components of a table that can be learned
 HELD_OUT = 0.3  # of the rows of a file
 BASELINES = ("ridge regression", "the mean of the targets")  # of the columns of a file
 
@@ -58,7 +62,7 @@ class Data:
     X: Array
     Y: Array
     X_test: Array
-    score: Callable[[Array], float]
+    score: Callable[[NDArray[Any]], float]
 
 
 def prepare(settings: Settings) -> str:
@@ -72,21 +76,27 @@ def prepare(settings: Settings) -> str:
         raise ValueError(f"--target must be left out for the task {task!r}: it names columns of a CSV file.")
     if task not in ("csv", "images") and settings["data"]:
         raise ValueError(f"--data must be left out for the task {task!r}, which makes its own data.")
-    for key in ("networks", "few_networks"):
-        settings[key] = settings[key] or TASKS[task][key]
-    settings["packing"] = settings["packing"] or ("full" if task == "hidden" else "imaginary")
-    settings["ridge"] = settings["ridge"] or ("loo" if task == "csv" else "none")
+    for key, default in TASKS[task].items():
+        if key != "measure":
+            settings[key] = settings[key] or default
     if is_linear(settings) and settings["ridge"] != "none":
         raise ValueError(f"--set ridge must be 'none' for the task 'hidden', got {settings['ridge']!r}.")
     settings["digest"] = ""
-    if task == "images":
-        patches = fix_images(settings, _patches)
-        settings["digest"] = hashlib.sha256(b"".join(part.tobytes() for part in patches)).hexdigest()
-        if settings["data"] == "sample":
-            return f"The patches are of two photographs; name CIFAR-10 with --data or {VARIABLE}."
+    if task == "csv":
+        return _prepare_csv(settings)
     if task == "hidden":
-        _prepare_hidden(settings)
-    return _prepare_csv(settings) if task == "csv" else ""
+        with naming(algebra="--set hidden"):
+            hidden = algebras.get(settings["hidden"])
+        settings["hidden"] = hidden.name or settings["hidden"]
+        if hidden.dim != settings["dim"]:
+            found = f"got {settings['hidden']!r} with {hidden.dim}"
+            raise ValueError(
+                f"--set hidden must be an algebra of the dimension of the family, {settings['dim']}, {found}."
+            )
+    if task == "images":
+        fix_images(settings, _patches)
+    sample = "The patches are of two photographs; name CIFAR-10 with --data or"
+    return f"{sample} {VARIABLE}." if settings["data"] == "sample" else ""
 
 
 def units(settings: Settings) -> list[Unit]:
@@ -97,6 +107,8 @@ def units(settings: Settings) -> list[Unit]:
         return [*candidates, Unit("reference", variant, REAL, L, 0, count)]
 
     found = compared(MAIN, "", settings["networks"])
+    if settings["dim"] <= LARGEST_LEARNED:
+        found.append(Unit(LEARNED, "", hidden_of_learned(settings), L, 0, settings["networks"]))
     if is_linear(settings):  # nothing is random but the data
         return found
     for scale in settings["scales"]:
@@ -108,6 +120,8 @@ def execute(unit: Unit, settings: Settings) -> Result:
     if unit.part == BASELINE:
         parameters, score = baseline(unit.algebra, settings)
         return Result([{"network": 0, "parameters": parameters, "score": score}])
+    if unit.part == LEARNED:
+        return Result([_learned(unit, settings, network) for network in unit.networks])
     real = unit.part == "reference"
     algebra = algebras.get(REAL) if real else members(settings["family"], settings["dim"])[unit.algebra]
     if is_linear(settings):
@@ -116,12 +130,49 @@ def execute(unit: Unit, settings: Settings) -> Result:
 
 
 def _linear(algebra: Algebra, settings: Settings, network: int) -> Row:
-    """Ŷ = XV by least squares, on the data of this network."""
+    """The score of Ŷ = XV by least squares, on the data of this network."""
     data = read(settings, network)
     X, Y, X_test = _packed(data, algebra, settings)
     V = linalg.lstsq(X, Y, algebra).x
-    predicted = np.asarray(linalg.matmul(X_test, V, algebra), dtype=np.float64)
-    return {"network": network, "parameters": V.size, "score": _score(predicted, data, algebra, settings)}
+    score = _score(linalg.matmul(X_test, V, algebra), data, algebra, settings)
+    return {"network": network, "parameters": V.size, "score": score}
+
+
+def hidden_of_learned(settings: Settings) -> str:
+    """The algebra of the hidden layer whose readout is learned: the Klein four-group, or the first of the family."""
+    names = members(settings["family"], settings["dim"])
+    return next((name for name, algebra in names.items() if algebra == algebras.get("klein4")), next(iter(names)))
+
+
+def _learned(unit: Unit, settings: Settings, network: int) -> Row:
+    """The score of a learned table: as the readout of a network with the random numbers of all, or on linear data."""
+    data = read(settings, network if is_linear(settings) else 0)
+    algebra = members(settings["family"], settings["dim"])[unit.algebra]
+    if is_linear(settings):
+        X, Y, _ = _packed(data, algebra, settings)
+        row = _linear(algebras.learn(X, Y), settings, network)
+        return row | {"parameters": row["parameters"] + algebra.dim**3}
+    seed, norm = seed_of(settings["seed"], "", unit.n_hidden, network), _row_norm(data)
+    model = ELMRegressor(
+        algebra,
+        unit.n_hidden,
+        readout="learned",
+        packing=settings["packing"],
+        weight_scale=settings["weight_scale"],
+        ridge="loo" if settings["ridge"] == "loo" else 0.0,
+        random_state=seed,
+    )
+    with catch_warnings():  # the score tells what the warnings of a fit would
+        simplefilter("ignore", UserWarning)
+        model.fit(data.X / norm, data.Y)
+    score = data.score(model.predict(data.X_test / norm).reshape(len(data.X_test), -1))
+    shared = {"neurons": unit.n_hidden, "parameters": model.n_parameters_}
+    return {"network": network, "seed": seed, **shared, "score": score}
+
+
+def _row_norm(data: Data) -> float:
+    """The root mean square norm of an input row, or 1 if all are zero."""
+    return float(np.sqrt(np.mean(np.einsum("ij,ij->i", data.X, data.X)))) or 1.0
 
 
 def _networks(algebra: Algebra, unit: Unit, settings: Settings) -> list[Row]:
@@ -130,39 +181,30 @@ def _networks(algebra: Algebra, unit: Unit, settings: Settings) -> list[Row]:
     neurons = unit.n_hidden if algebra.dim > 1 else _as_many(data, unit.n_hidden, settings)
     seeds = [seed_of(settings["seed"], REAL if algebra.dim == 1 else "", neurons, network) for network in unit.networks]
     scale = float(unit.variant) if unit.variant else settings["weight_scale"]
-    weights = draw(data.X, (X.shape[1] + 1, neurons, algebra.dim), scale, seeds)
+    weights = draw((X.shape[1] + 1, neurons, algebra.dim), scale, seeds)
+    # The weights are divided by the norm of a row. The biases, in the last row, are not.
+    weights[:, :-1] /= _row_norm(data)
     networks = (RidgeNetworks if settings["ridge"] == "loo" else Networks)(algebra, weights).fit(X, Y)
-    parameters = weights[0].size + networks.output_weights_[0].size
+    shared = {"neurons": neurons, "parameters": networks.parameters}
     return [
-        {
-            "network": network,
-            "seed": seed,
-            "neurons": neurons,
-            "parameters": parameters,
-            "score": _score(predicted, data, algebra, settings),
-        }
+        {"network": network, "seed": seed, **shared, "score": _score(predicted, data, algebra, settings)}
         for network, seed, predicted in zip(unit.networks, seeds, networks.predict(X_test))
     ]
 
 
-def draw(X: Array, shape: tuple[int, int, int], scale: float, seeds: list[int]) -> Array:
-    """Random weights, (networks, *shape): the bias in the last row, the others divided by the norm of a row of X."""
-    weights = scale * np.stack([np.random.default_rng(seed).standard_normal(shape) for seed in seeds])
-    norm = float(np.sqrt(np.mean(np.einsum("ij,ij->i", X, X))))
-    weights[:, :-1] /= norm if norm > 0 else 1.0
-    return np.asarray(weights)
-
-
-def _packed(data: Data, algebra: Algebra, settings: Settings) -> tuple[Array, Array, Array]:
+def _packed(data: Data, algebra: Algebra, settings: Settings) -> list[NDArray[Any]]:
     """X, Y and X_test as numbers."""
-    into = [settings["packing"], target_packing(settings), settings["packing"]]
-    X, Y, X_test = (pack(c, algebra, into=i).astype(np.float64) for c, i in zip((data.X, data.Y, data.X_test), into))
-    return X, Y, X_test
+    into = [settings["packing"], _target_packing(settings), settings["packing"]]
+    return [pack(columns, algebra, into=i) for columns, i in zip((data.X, data.Y, data.X_test), into)]
 
 
-def _score(predicted: Array, data: Data, algebra: Algebra, settings: Settings) -> float:
-    columns = unpack(predicted, algebra, into=target_packing(settings))
-    return data.score(columns[:, : data.Y.shape[1]].astype(np.float64))
+def _score(predicted: NDArray[Any], data: Data, algebra: Algebra, settings: Settings) -> float:
+    return data.score(unpack(predicted, algebra, into=_target_packing(settings))[:, : data.Y.shape[1]])
+
+
+def _target_packing(settings: Settings) -> str:
+    """The components that targets fill. Those of a product are all."""
+    return "full" if is_linear(settings) else str(settings["packing"])
 
 
 def _as_many(data: Data, n_hidden: int, settings: Settings) -> int:
@@ -184,11 +226,10 @@ def read(settings: Settings, network: int) -> Data:
 
 def baseline(name: str, settings: Settings) -> tuple[int, float]:
     """The number of parameters and the score of one of `BASELINES`."""
-    data = read(settings, 0)
-    model = RidgeCV(np.logspace(-6, 6, 25)) if name == BASELINES[0] else DummyRegressor()
+    data, is_ridge = read(settings, 0), name == BASELINES[0]
+    model = RidgeCV(np.logspace(-6, 6, 25)) if is_ridge else DummyRegressor()
     made = model.fit(data.X, data.Y).predict(data.X_test).reshape(len(data.X_test), -1)
-    p, q = data.X.shape[1], data.Y.shape[1]
-    return q * (p + 1 if name == BASELINES[0] else 1), data.score(made)
+    return data.Y.shape[1] * (data.X.shape[1] * is_ridge + 1), data.score(made)
 
 
 def is_linear(settings: Settings) -> bool:
@@ -196,16 +237,11 @@ def is_linear(settings: Settings) -> bool:
     return bool(settings["task"] == "hidden")
 
 
-def target_packing(settings: Settings) -> str:
-    """The components that targets fill. Those of a product are all."""
-    return "full" if settings["task"] == "hidden" else str(settings["packing"])
-
-
-def gain(truth: Array, centre: Array) -> Callable[[Array], float]:
+def gain(truth: Array, centre: Array) -> Callable[[NDArray[Any]], float]:
     """10 log₁₀(Σ‖y - centre‖² / Σ‖y - ŷ‖²), in dB: how much better a prediction is than the constant `centre`."""
     spread = float(np.sum((truth - centre) ** 2))
 
-    def score(predicted: Array) -> float:
+    def score(predicted: NDArray[Any]) -> float:
         # An error below rounding counts as rounding, so the score is finite.
         error = max(float(np.sum((truth - predicted) ** 2)), np.finfo(float).eps ** 2 * spread)
         return float(10 * np.log10(spread / error))
@@ -225,39 +261,23 @@ def _patches(data: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Training and test patches, (n, 8, 8, 3)."""
     if data == "sample":
         return sample_patches(PATCHES[0], size=SIDE, split="train"), sample_patches(PATCHES[1], size=SIDE, split="test")
+
+    def crops(images: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
+        """Patches at random places of as many images, the same every time."""
+        rng = np.random.default_rng(0)
+        chosen = rng.integers(len(images), size=count)
+        rows, columns = (rng.integers(images.shape[axis] - SIDE + 1, size=count) for axis in (1, 2))
+        return np.stack([images[n, r : r + SIDE, c : c + SIDE] for n, r, c in zip(chosen, rows, columns)])
+
     train, test = read_images(data)
-    return _crops(train, PATCHES[0]), _crops(test, PATCHES[1])
-
-
-def _crops(images: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
-    """Patches at random places of as many images, the same every time."""
-    rng = np.random.default_rng(0)
-    chosen = rng.integers(len(images), size=count)
-    rows, columns = (rng.integers(images.shape[axis] - SIDE + 1, size=count) for axis in (1, 2))
-    return np.stack([images[n, r : r + SIDE, c : c + SIDE] for n, r, c in zip(chosen, rows, columns)])
+    return crops(train, PATCHES[0]), crops(test, PATCHES[1])
 
 
 @lru_cache(maxsize=1)
 def _images(data: str) -> Data:
-    train, test = (patches.reshape(len(patches), -1) / 127.5 - 1 for patches in _patches(data))
-    originals = _patches(data)[1]
-
-    def score(made: Array) -> float:
-        pixels = np.clip((made + 1) * 127.5, 0, 255).reshape(originals.shape)
-        return float(psnr(originals, pixels).mean())
-
-    return Data(train, train, test, score)
-
-
-def _prepare_hidden(settings: Settings) -> None:
-    with naming(algebra="--set hidden"):
-        algebra = algebras.get(settings["hidden"])
-    settings["hidden"] = algebra.name or settings["hidden"]
-    if algebra.dim != settings["dim"]:
-        raise ValueError(
-            f"--set hidden must be an algebra of the dimension of the family, {settings['dim']}, got "
-            f"{settings['hidden']!r} with {algebra.dim}."
-        )
+    originals = _patches(data)
+    train, test = map(rows_of, originals)
+    return Data(train, train, test, lambda made: float(psnr(originals[1], pixels_of(made)).mean()))
 
 
 def _hidden(settings: Settings, network: int) -> Data:

@@ -79,7 +79,7 @@ class Store:
         self.directory, self._connection = directory, connection
         found = list(self._select("experiment"))
         if len(found) != 1:
-            raise _damaged(directory / FILE, "it does not say what it holds")
+            raise _damaged(directory, "it does not say what it holds")
         self.name = str(found[0][0])
         self.settings: Settings = json.loads(found[0][1])
 
@@ -98,16 +98,15 @@ class Store:
     @classmethod
     @contextmanager
     def running(cls, directory: Path, experiment: Experiment) -> Iterator[Store]:
-        """The results of a directory, to add to: made if there are none, refused if not of this `experiment`."""
+        """The results of a directory, to add to. It is made if missing. Results of another `experiment` are refused."""
         path = directory / FILE
         try:
             directory.mkdir(parents=True, exist_ok=True)
             # SQLite keeps files beside its own, and a process that was killed leaves them there.
             strange = any(not item.name.startswith((FILE, LOCK)) for item in directory.iterdir())
         except OSError as error:
-            raise StoreError(
-                f"--out must be a directory that can be written, got {directory}: {error.strerror}."
-            ) from None
+            reason = f"got {directory}: {error.strerror}"
+            raise StoreError(f"--out must be a directory that can be written, {reason}.") from None
         if strange and not path.exists():
             raise StoreError(f"--out must be empty or hold results, but {directory} holds other files. Choose another.")
         for link in (path, directory / LOCK):
@@ -119,32 +118,28 @@ class Store:
                     connection.executescript("begin;" + _SQL.read_text(encoding="utf-8"))
                     _insert(connection, "experiment", experiment.name, json.dumps(experiment.settings))
             store = cls(directory, connection)
-            store._check_same(experiment)
+            mine = {"experiment": store.name} | store.settings
+            theirs = {"experiment": experiment.name} | json.loads(json.dumps(experiment.settings))
+            changed = [key for key in sorted(mine.keys() | theirs.keys()) if mine.get(key) != theirs.get(key)]
+            if changed:
+                key = "experiment" if "experiment" in changed else changed[0]
+                raise StoreError(
+                    f"--out must be another directory: the results in {directory} have other settings, "
+                    f"{', '.join(changed)} ({key} is {mine.get(key)!r} there, {theirs.get(key)!r} here)."
+                )
             # This writes to the file, so it comes after the checks.
             connection.execute("pragma journal_mode = wal")
             yield store
-
-    def _check_same(self, experiment: Experiment) -> None:
-        mine = {"experiment": self.name} | self.settings
-        theirs = {"experiment": experiment.name} | json.loads(json.dumps(experiment.settings))
-        changed = [key for key in sorted(mine.keys() | theirs.keys()) if mine.get(key) != theirs.get(key)]
-        if changed:
-            key = "experiment" if "experiment" in changed else changed[0]
-            raise StoreError(
-                f"--out must be another directory: the results in {self.directory} have other settings, "
-                f"{', '.join(changed)} ({key} is {mine.get(key)!r} there, {theirs.get(key)!r} here)."
-            )
 
     # ------------------------------------------------------------------ writing
 
     def begin_session(self) -> None:
         """Note the time, the versions and the machine of the following runs."""
         packages = {name: version(name) for name in ("hyperelm", "numpy", "scipy", "scikit-learn")}
-        versions = {"python": platform.python_version()} | packages
-        machine = {"system": platform.platform(), "processor": _processor()}
+        versions = json.dumps({"python": platform.python_version()} | packages)
+        machine = json.dumps({"system": platform.platform(), "processor": _processor()})
         with self._connection:
-            started = datetime.now(UTC).isoformat(timespec="seconds")
-            _insert(self._connection, "sessions", started, json.dumps(versions), json.dumps(machine))
+            _insert(self._connection, "sessions", datetime.now(UTC).isoformat(timespec="seconds"), versions, machine)
 
     def add(self, unit: Unit, result: Result) -> None:
         """Keep the whole `result` of a `unit`, or nothing of it if that fails."""
@@ -162,19 +157,17 @@ class Store:
     # ------------------------------------------------------------------ reading
 
     def waiting(self, units: Sequence[Unit]) -> list[Unit]:
-        """Those of all `units` of the experiment that are not done yet."""
+        """Which `units` of the experiment are not done yet."""
         done = {key for (key,) in self._select("units")}
         unknown = done - {unit.key for unit in units}
         if unknown:
-            reason = f"this version does not divide the work into units such as {min(unknown)!r}"
-            raise _damaged(self.directory / FILE, reason)
+            raise _damaged(self.directory, f"this version does not divide the work into units such as {min(unknown)!r}")
         return [unit for unit in units if unit.key not in done]
 
     def rows(self, part: str | None = MAIN) -> list[Row]:
         """The runs of a `part`, or of all parts, in an order that does not depend on how they were done."""
-        found = self._select(
-            "runs", "where part = ?1 or ?1 is null order by part, variant, n_hidden, network, algebra", part
-        )
+        chosen = "where part = ?1 or ?1 is null order by part, variant, n_hidden, network, algebra"
+        found = self._select("runs", chosen, part)
         return [dict(zip(self.KEYS, keys)) | json.loads(fields) for *keys, fields in found]
 
     def array(self, name: str) -> NDArray[Any] | None:
@@ -195,7 +188,7 @@ class Store:
         """Rows whose checksums are right."""
         for *values, checksum in self._connection.execute(f"select * from {table} {rest}", arguments):
             if checksum != _checksum(values):
-                raise _damaged(self.directory / FILE, f"a row of its table {table!r} has changed")
+                raise _damaged(self.directory, f"a row of its table {table!r} has changed")
             yield values
 
 
@@ -226,27 +219,23 @@ def _connection(path: Path, file: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a file of results, which messages call `path`."""
     try:
         with closing(sqlite3.connect(file)) as connection:
-            connection.text_factory = lambda text: text.decode(errors="replace")  # checksums find what has changed
+            connection.text_factory = lambda text: text.decode(errors="replace")  # the checksums detect changed texts
             # Other schemas are refused. They may have views, triggers or checks, which SQLite would execute.
             if _schema(connection) not in ([], _schema_of_results()):
-                raise _damaged(path, "it does not have the tables of one")
+                raise _damaged(path.parent, "it does not have the tables of one")
             if connection.execute("pragma quick_check").fetchone() != ("ok",):
-                raise _damaged(path, "its pages do not fit together")
+                raise _damaged(path.parent, "its pages do not fit together")
             yield connection
     except sqlite3.OperationalError as error:
-        raise StoreError(
-            f"{path} could not be read or written: {error}. What it holds is safe; when that is mended, the same "
-            "command goes on from there."
-        ) from None
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second from a message of SQLite
-        raise _damaged(path, error) from None
+        safe = "Its results are safe. Mend the cause, and the same command goes on from there."
+        raise StoreError(f"{path} could not be read or written: {error}. {safe}") from None
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite may quote bytes of the file in a message
+        raise _damaged(path.parent, error) from None
 
 
-def _damaged(path: Path, reason: object) -> StoreError:
-    return StoreError(
-        f"{path} cannot be used as a file of results: {printable(str(reason))}. It was left as it is; choose another "
-        "directory."
-    )
+def _damaged(directory: Path, reason: object) -> StoreError:
+    what = f"{directory / FILE} cannot be used as a file of results: {printable(str(reason))}"
+    return StoreError(f"{what}. It was left as it is; choose another directory.")
 
 
 def _schema(connection: sqlite3.Connection) -> list[Any]:
@@ -269,9 +258,8 @@ def _lock(directory: Path) -> Iterator[None]:
             yield
     except sqlite3.Error as error:
         if "locked" in str(error):
-            raise StoreError(
-                f"Another process is running in {directory}: wait for it, or choose another --out."
-            ) from None
+            wait = "wait for it, or choose another --out"
+            raise StoreError(f"Another process is running in {directory}: {wait}.") from None
         raise StoreError(f"{path} cannot be locked: {error}. Choose another --out.") from None
 
 
