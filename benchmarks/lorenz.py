@@ -11,7 +11,9 @@ import cProfile
 import json
 import pstats
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,19 +34,21 @@ def with_bias(X: Array) -> Array:
     return np.concatenate([X, one], axis=1)
 
 
-class PaperModel(experiment.Model):
+class PaperNetworks(Networks):
     """The same networks, trained and used by the formulas that the paper prints."""
 
-    def fit(self, X: Array, y: Array) -> PaperModel:
-        self.W, numbers, targets = self.draw(X), self.numbers(X), self.numbers(y[:, None])
-        self.M = [by_pseudoinverse(self.hidden(W, numbers), targets, self.algebra) for W in self.W]
-        self.parameters = self.W[0].size + self.M[0].size
+    def __init__(self, algebra: Algebra, weights: Array) -> None:
+        self.algebra, self.weights = algebra, weights
+
+    def fit(self, X: Array, T: Array) -> PaperNetworks:
+        self.M = [by_pseudoinverse(self.hidden(W, X), T, self.algebra) for W in self.weights]
+        self.parameters = self.weights[0].size + self.M[0].size
         return self
 
     def predict(self, X: Array) -> Iterator[Array]:
-        for W, M in zip(self.W, self.M):
-            H = linalg.left_matrix(self.hidden(W, self.numbers(X)), self.algebra)
-            yield self.positions(linalg.from_real(H @ M, self.algebra))
+        for W, M in zip(self.weights, self.M):
+            H = linalg.left_matrix(self.hidden(W, X), self.algebra)
+            yield linalg.from_real(H @ M, self.algebra)
 
     def hidden(self, W: Array, X: Array) -> Array:
         preactivations = linalg.left_matrix(with_bias(X), self.algebra) @ linalg.to_real(W)
@@ -56,31 +60,30 @@ def by_pseudoinverse(H: Array, Y: Array, algebra: Algebra) -> Array:
 
 
 class Sweep:
-    """The networks of some units of the experiment, with a model of choice."""
+    """The networks of some units of the experiment, of a class of choice."""
 
-    def __init__(self, units: list[Unit], settings: dict[str, object], model: type[experiment.Model]) -> None:
-        self.units, self.settings, self.model = units, settings, model
+    def __init__(self, units: list[Unit], settings: dict[str, object], networks: type[Networks]) -> None:
+        self.units, self.settings, self.networks = units, settings, networks
         self.data = experiment.read_data(settings)
 
     def __call__(self) -> None:
-        self.gains = [
-            row["prediction_gain"]
-            for unit in self.units
-            for row in experiment.run_networks(unit, self.settings, self.data, model=self.model)
-        ]
+        with patch.object(experiment, "Networks", self.networks):
+            self.gains = [
+                row["prediction_gain"]
+                for unit in self.units
+                for row in experiment.run_networks(unit, self.settings, self.data)
+            ]
 
 
-def solve_jobs(settings: dict[str, object], sizes: list[int]) -> dict[str, Callable[[], object]]:
-    """Jobs that solve the same hidden layers in both ways, for every model and size."""
+def solve_jobs(settings: dict[str, object], units: list[Unit]) -> dict[str, Callable[[], object]]:
+    """Jobs that solve the same hidden layers in both ways, for one network of every model and size."""
     data = experiment.read_data(settings)
     problems, networks = [], []
-    for name in settings["models"]:
-        for L in sizes:
-            model = PaperModel(name, L, 10 / 3, [0])
-            W, X, T = model.draw(data.X), model.numbers(data.X), model.numbers(data.y[:, None])
-            problems.append((model.hidden(W[0], X), T, model.algebra))
-            layer = Networks(model.algebra, W)
-            networks.append((layer, layer.with_bias(next(layer.codes(X))), T))
+    for unit in units:
+        layer = experiment.fit(replace(unit, count=1), settings, data, 10 / 3)
+        X, T = (experiment.numbers(part, layer.algebra) for part in (data.X, data.y[:, None]))
+        problems.append((PaperNetworks(layer.algebra, layer.weights).hidden(layer.weights[0], X), T, layer.algebra))
+        networks.append((layer, layer.with_bias(next(layer.codes(X))), T))
     return {
         "ours": lambda: [layer.solve(*problem) for layer, *problem in networks],
         "paper": lambda: [by_pseudoinverse(*problem) for problem in problems],
@@ -96,10 +99,10 @@ def main() -> None:
     settings = load("lorenz").settings
     sizes = [11, 17, 23, 29, 35]
     units = [Unit("main", "", name, L, 0, arguments.networks) for L in sizes for name in settings["models"]]
-    ours, papers = Sweep(units, settings, experiment.Model), Sweep(units, settings, PaperModel)
+    ours, papers = Sweep(units, settings, Networks), Sweep(units, settings, PaperNetworks)
     with threadpool_limits(1, user_api="blas"):
         times = best_times({"ours": ours, "paper": papers}, arguments.repeats)
-        solves = best_times(solve_jobs(settings, sizes), 5 * arguments.repeats)
+        solves = best_times(solve_jobs(settings, units), 5 * arguments.repeats)
         profile = cProfile.Profile()
         profile.runcall(ours)
     runs = len(ours.gains)

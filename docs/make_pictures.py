@@ -1,11 +1,14 @@
-"""The picture in the README, from the results of the two experiments:
+"""The pictures in the README, from the results of the two experiments and of the benchmark on wind:
 
-hyperelm run lorenz && hyperelm run autoencoder
-python docs/make_pictures.py results-lorenz results-autoencoder
+hyperelm run lorenz && hyperelm run autoencoder && python benchmarks/wind.py --json wind.json
+python docs/make_pictures.py results-lorenz results-autoencoder wind.json
+
+`python docs/make_pictures.py wind.json` makes the picture of the wind alone.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -19,6 +22,13 @@ from hyperelm.metrics import psnr
 
 SHOWN = ["real", "quaternions", "klein4", "R[+1,-1]"]
 IMAGES = 5
+STATIC = Path(__file__).parent / "_static"
+WIND = {
+    "ridge regression": ("black", "--"),
+    "linear, complex": ("tab:blue", "--"),
+    "real": ("tab:orange", "-"),
+    "complex, modtanh": ("tab:blue", "-"),
+}
 
 
 def reconstructions(axis: plt.Axes, store: Store) -> None:
@@ -59,16 +69,43 @@ def wins(axis: plt.Axes, store: Store) -> None:
     axis.set_xticks([])
 
 
-def main(lorenz: Path, autoencoder: Path) -> None:
+def wind(axis: plt.Axes, results: Path) -> None:
+    """The error of a forecast over the number of training rows."""
+    found = json.loads(results.read_text(encoding="utf-8"))
+    axis.axhline(found["persistence"], color="grey", linestyle=":", label="persistence")
+    for name, (color, style) in WIND.items():
+        label = name if name.startswith(("ridge", "linear")) else f"network, {name}"
+        axis.plot(found["rows"], found["errors"][name], style, color=color, marker="o", markersize=4, label=label)
+    axis.set(xscale="log", xlabel="training rows", ylabel="error, in standard deviations")
+    axis.set_xticks(found["rows"], [f"{count:,}" for count in found["rows"]])
+    axis.minorticks_off()
+    axis.set_title("Wind at four sites, six hours ahead")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(loc="lower left", frameon=False)
+
+
+def save(figure: plt.Figure, name: str) -> None:
+    figure.savefig(STATIC / name, dpi=100)
+    Image.open(STATIC / name).convert("RGB").quantize(128).save(STATIC / name, optimize=True)  # a small file
+
+
+def make_result(lorenz: Path, autoencoder: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=[1, 1.1])
     with Store.open(autoencoder) as store:
         reconstructions(left, store)
     with Store.open(lorenz) as store:
         wins(right, store)
-    path = Path(__file__).parent / "_static" / "result.png"
-    figure.savefig(path, dpi=100)
-    Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)  # small enough for a repository
+    save(figure, "result.png")
+
+
+def make_wind(results: Path) -> None:
+    figure, axis = plt.subplots(figsize=(7, 3.4), layout="constrained")
+    wind(axis, results)
+    save(figure, "wind.png")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    *experiments, benchmark = map(Path, sys.argv[1:])
+    if experiments:
+        make_result(*experiments)
+    make_wind(benchmark)

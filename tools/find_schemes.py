@@ -15,9 +15,9 @@ from unittest import mock
 import numpy as np
 
 from hyperelm import Algebra, algebras
-from hyperelm._algebra import forms, schemes, shipped
+from hyperelm._algebra import forms, schemes
 
-OUTPUT = Path(shipped.__file__).with_name(shipped.FILE)
+OUTPUT = Path(schemes.__file__).with_name(schemes.SHIPPED)
 
 
 def supports(algebra: Algebra) -> Iterator[tuple[int, ...]]:
