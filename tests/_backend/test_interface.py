@@ -266,7 +266,7 @@ class Formula:
         return xp.atan(x)
 
 
-def activated(h):
+def activated(h, _=-1):
     """An activation that every library knows, as hyperelm hands it to a layer."""
     return h * h - 2 * h
 
