@@ -106,7 +106,10 @@ class Wins(Ranking):
 
 
 class Means(Ranking):
-    """Models by their mean score. `scores` has the scores of every model, in the order of the repetitions."""
+    """Models by their mean score. `scores` has the scores of every model, in the order of the repetitions.
+
+    `same` has groups of models with the same score in every repetition, best first. Such models are one model.
+    """
 
     def __init__(self, scores: Mapping[str, Sequence[float] | Array]) -> None:
         self._scores = np.array(list(scores.values()), dtype=np.float64)
@@ -115,6 +118,7 @@ class Means(Ranking):
         self._same = np.array([(np.abs(self._scores - row) < _SAME).all(axis=1) for row in self._scores])
         ahead = (means[:, None] - means > self._margins()) & ~self._same
         super().__init__(dict(zip(scores, means.tolist())), ahead, self._scores.shape[1])
+        self.same = self._groups()
 
     def _margins(self) -> Array:
         """The differences of means that chance explains, (K, K)."""
@@ -138,9 +142,7 @@ class Means(Ranking):
         distances = self._scores[self._at[name]] - self._scores.mean(axis=0)
         return float(stats.t.isf(_LEVEL / 2 / K, n - 1) * distances.std(ddof=1) / np.sqrt(n))
 
-    @property
-    def same(self) -> list[list[str]]:
-        """Groups of models with the same score in every repetition, best first. Such models are one model."""
+    def _groups(self) -> list[list[str]]:
         groups: dict[str, list[str]] = {}
         for name in self.order:
             first = next((first for first in groups if self._same[self._at[first], self._at[name]]), name)
