@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
-# `make docs` runs all examples; those that take a quarter of a minute are left to it and to `make test-slow`.
-LONG = ("plot_digits", "plot_compression")
-EXAMPLES = [
-    pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else [], id=path.stem)
-    for path in sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
-]
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES)
+@pytest.mark.slow  # `make docs` runs every example for the gallery, and fails if one fails
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(path, tmp_path):
     environment = os.environ | {"MPLBACKEND": "Agg", "MPLCONFIGDIR": str(tmp_path)}
     done = subprocess.run(

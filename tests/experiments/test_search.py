@@ -127,10 +127,9 @@ def test_the_gain_over_the_mean():
 # ---------------------------------------------------------------------- a hidden algebra
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_hidden_algebra_is_found(seed):
+def test_the_hidden_algebra_is_found():
     """Y = XM in R[-1,+1] with 1 % of noise: first of the 512 tables, and so is its class."""
-    found = Means(scores("task=hidden", f"seed={seed}", networks=2))
+    found = Means(scores("task=hidden", networks=2))
     assert known_names(SIGNS[found.order[0]]) == ["R[-1,+1]"]
     assert found.value(found.order[0]) > found.value(found.order[1]) + 20
     by_class = {c.number: np.mean([found.value(name) for name in c.members]) for c in classes(SIGNS)}
@@ -390,7 +389,7 @@ def test_export(whole):
 @pytest.mark.usefixtures("no_report")
 def test_killed_and_resumed(tmp_path):
     """`kill -9` amid the work, and the same command again: the results of a search that nothing interrupts."""
-    words = ["search", "--family", "cayley-dickson", "--set", "networks=40", "--set", "few_networks=1", "--jobs", "1"]
+    words = ["search", "--family", "cayley-dickson", "--set", "networks=12", "--set", "few_networks=1", "--jobs", "1"]
     words += ["--set", "n_hidden=8", "--set", "scales=[]"]
     directory = tmp_path / "killed"
     process = subprocess.Popen(
@@ -404,11 +403,11 @@ def test_killed_and_resumed(tmp_path):
         time.sleep(0.005)
     process.kill()
     assert process.wait(60) == -signal.SIGKILL
-    assert 0 < len(rows_so_far(directory)) < 11 * 40
+    assert 0 < len(rows_so_far(directory)) < 11 * 12
     assert command(*words, "--out", directory).exit_code == 0
     assert command(*words, "--out", tmp_path / "whole").exit_code == 0
     exported = [command("export", path, "--all").stdout for path in (directory, tmp_path / "whole")]
-    assert len(exported[0].splitlines()) == 1 + 11 * 40
+    assert len(exported[0].splitlines()) == 1 + 11 * 12
     assert exported[0] == exported[1]
 
 
@@ -468,7 +467,7 @@ def signs(tmp_path_factory):
         file, np.random.default_rng(0).standard_normal((30, 6)), delimiter=",", header="a,b,c,d,e,f", comments=""
     )
     directory = tmp_path_factory.mktemp("signs")
-    changes = ["networks=3", "few_networks=1", "n_hidden=2", "scales=[2.0]", "task=csv", f"data={file}", "target=d,e,f"]
+    changes = ["networks=2", "few_networks=1", "n_hidden=2", "scales=[2.0]", "task=csv", f"data={file}", "target=d,e,f"]
     experiments.run(load("search", changes=changes), directory, jobs=1)
     return experiments.write_report(directory)
 
