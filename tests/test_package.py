@@ -21,6 +21,8 @@ PUBLIC = {
     *("Algebra", "algebras", "linalg", "pack", "unpack", "ELMAutoencoder", "ELMClassifier", "ELMRegressor"),
     *(
         "ELMRegressorCV",
+        "ColumnPlan",
+        "FrameClassifier",
         "FrameRegressor",
         "compare",
         "describe",

@@ -14,7 +14,8 @@ from hyperelm._estimators import (
     RankDeficiencyWarning,
 )
 from hyperelm._estimators.comparison import compare
-from hyperelm._estimators.frame import FrameRegressor
+from hyperelm._estimators.columns import ColumnPlan
+from hyperelm._estimators.frame import FrameClassifier, FrameRegressor
 from hyperelm._files.description import describe
 from hyperelm._files.models import load, save
 from hyperelm._network.packing import pack, unpack
@@ -26,10 +27,12 @@ _LAZY = {"dask": "dask", "experiments": "experiments", "to_onnx": "_files.onnx"}
 __all__ = [  # without `dask`: `from hyperelm import *` would hide the package of that name
     "Algebra",
     "BiasOnlyWarning",
+    "ColumnPlan",
     "ELMAutoencoder",
     "ELMClassifier",
     "ELMRegressor",
     "ELMRegressorCV",
+    "FrameClassifier",
     "FrameRegressor",
     "RankDeficiencyWarning",
     "algebras",

@@ -50,6 +50,7 @@ class BaseELM(RowChecks, BaseEstimator):
     solver_: str
     weight_scale_: float
     _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
+    _saved_if_there: tuple[str, ...] = ()  # those that it may lack
     _accumulator: Accumulator | Asleep | None
     _scales: Scales | None = None  # None where nobody looked, as in files of earlier releases
 
@@ -374,9 +375,14 @@ def saved_arrays(model_class: type[BaseELM]) -> tuple[str, ...]:
     return model_class._saved
 
 
+def optional_arrays(model_class: type[BaseELM]) -> tuple[str, ...]:
+    """The fitted arrays that a file of such a model may hold."""
+    return model_class._saved_if_there
+
+
 def taken_apart(model: BaseELM) -> Parts:
     """The parts of a fitted model, with its weights in NumPy."""
-    names = [name for name in ("feature_names_in_", "classes_") if hasattr(model, name)]
+    names = [name for name in ("feature_names_in_", "classes_", *optional_arrays(type(model))) if hasattr(model, name)]
     arrays = {name: to_numpy(getattr(model, name)) for name in (*names, *saved_arrays(type(model)))}
     numbers = {name: wanted(getattr(model, name)) for name, wanted in NUMBERS.items()}
     numbers |= {"loo_error_": model.loo_error_, "solver_": model.solver_}

@@ -20,8 +20,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._estimators import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
-from hyperelm._estimators.base import NUMBERS, BaseELM, Parts, put_together, saved_arrays, taken_apart
-from hyperelm._estimators.frame import FrameRegressor
+from hyperelm._estimators.base import (
+    NUMBERS,
+    BaseELM,
+    Parts,
+    optional_arrays,
+    put_together,
+    saved_arrays,
+    taken_apart,
+)
+from hyperelm._estimators.frame import FrameClassifier, FrameRegressor
 from hyperelm._files.container import LONGEST_NUMBER, Arrays, Header, read, shown, to_bytes
 from hyperelm._files.writing import write_whole
 from hyperelm._network import activations
@@ -41,6 +49,7 @@ CLASSES: dict[str, type[BaseELM]] = {
     "ELMClassifier": ELMClassifier,
     "ELMAutoencoder": ELMAutoencoder,
     "TableRegressor": FrameRegressor,  # its name in the first files
+    "FrameClassifier": FrameClassifier,
 }
 _NAMES = {model_class: name for name, model_class in CLASSES.items()}
 
@@ -323,8 +332,9 @@ class _Content:
     def _arrays(self, model_class: type[BaseELM], network: Network) -> dict[str, NDArray[Any]]:
         """What scikit-learn wants to know of the columns, the classes, and what else such a model has."""
         source = network.input
-        names = [*(["classes_"] if model_class is ELMClassifier else []), *saved_arrays(model_class)]
+        names = [*(["classes_"] if issubclass(model_class, ELMClassifier) else []), *saved_arrays(model_class)]
         arrays = {name: self._take(name) for name in names}
+        arrays |= {name: self._take(name) for name in optional_arrays(model_class) if name in self.arrays}
         if "feature_names_in_" in self.arrays:
             texts = self._take("feature_names_in_")
             if texts.dtype != object or texts.shape != (source.columns if source.ndim == 2 else source.features,):
