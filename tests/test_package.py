@@ -20,6 +20,7 @@ SOURCES = Path(hyperelm.__file__).parent
 PUBLIC = {
     *("Algebra", "algebras", "linalg", "pack", "unpack", "ELMAutoencoder", "ELMClassifier", "ELMRegressor"),
     *(
+        "ELMClassifierCV",
         "ELMRegressorCV",
         "ColumnPlan",
         "FrameClassifier",

@@ -9,12 +9,13 @@ from hyperelm._estimators import (
     BiasOnlyWarning,
     ELMAutoencoder,
     ELMClassifier,
+    ELMClassifierCV,
     ELMRegressor,
     ELMRegressorCV,
     RankDeficiencyWarning,
 )
-from hyperelm._estimators.comparison import compare
 from hyperelm._estimators.columns import ColumnPlan
+from hyperelm._estimators.comparison import compare
 from hyperelm._estimators.frame import FrameClassifier, FrameRegressor
 from hyperelm._files.description import describe
 from hyperelm._files.models import load, save
@@ -30,6 +31,7 @@ __all__ = [  # without `dask`: `from hyperelm import *` would hide the package o
     "ColumnPlan",
     "ELMAutoencoder",
     "ELMClassifier",
+    "ELMClassifierCV",
     "ELMRegressor",
     "ELMRegressorCV",
     "FrameClassifier",

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from threadpoolctl import threadpool_limits
 
 from helpers import through_joblib, through_pickle
-from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV, algebras
+from hyperelm import ELMAutoencoder, ELMClassifier, ELMClassifierCV, ELMRegressor, ELMRegressorCV, algebras
 from hyperelm._backend import NUMPY, workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::hyperelm.BiasOnlyWarning")  # targets here are random
@@ -37,6 +37,9 @@ def checked():
     for scoring in ("loo", "gcv"):
         grid = {"algebra": ["real", "klein4"], "n_hidden": [4, 8], "weight_scale": ["0.3 auto", "auto"]}
         yield ELMRegressorCV(**grid, scoring=scoring, n_draws=2, random_state=0)
+        if scoring == "loo":
+            yield ELMClassifierCV(**grid, n_draws=2, random_state=0)
+    yield ELMClassifierCV("quaternions", 20, weight_scale=["auto"], scoring="accuracy", n_draws=1, random_state=0)
     yield ELMRegressorCV(["complex", "quaternions"], 20, weight_scale=["auto"], ridge=[1e-3, 0.1], random_state=0)
 
 
@@ -81,6 +84,8 @@ def model(request):
 def test_kinds():
     assert is_regressor(ELMRegressor())
     assert is_classifier(ELMClassifier())
+    assert is_classifier(ELMClassifierCV())
+    assert is_regressor(ELMRegressorCV())
     assert not is_classifier(ELMAutoencoder())
     assert not is_regressor(ELMAutoencoder())
 

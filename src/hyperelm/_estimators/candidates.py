@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import limits
 from hyperelm._estimators.grid import Grid
-from hyperelm._solvers.spectrum import best_permitted, is_permitted
+from hyperelm._solvers.spectrum import VALUES, Caution, best_permitted, is_permitted
 from hyperelm._training.rows import Chunk
 
 _TIE = 0.01
 
 
 class Curve(NamedTuple):
-    """The mean squared error of every ridge, and the smallest ridge and error that are more than rounding.
+    """The mean loss of every ridge, and the smallest ridge and loss that are more than rounding.
 
-    `compared` is what the ridges of a path are compared by, and `unit` the squared singular value that they are
-    multiples of.
+    `compared` is what the ridges of a path are compared by, with this `caution`, and `unit` the squared singular value
+    that they are multiples of.
     """
 
     ridges: NDArray[np.float64]
@@ -34,6 +34,7 @@ class Curve(NamedTuple):
     unit: float
     floor: float
     least: float
+    caution: Caution = VALUES
 
     @property
     def is_cut_off(self) -> bool:
@@ -45,7 +46,7 @@ class Curve(NamedTuple):
         """Whether the smallest ridge of a path is permitted, and better than those a decade above it."""
         above = self.errors[self.ridges > 9 * self.ridges[0]]
         falls = self.errors[0] * (1 + _TIE) < above.min(initial=np.inf)
-        return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.compared)[0])
+        return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.compared, self.caution)[0])
 
 
 class Part(NamedTuple):
@@ -99,7 +100,7 @@ def candidates_of(
         yield from (common | {"ridge": float(ridge), "errors": e, "is_bias_only": False} for ridge, e in listed)
         return
     unit = max(curves[0].unit, np.finfo(np.float64).tiny)
-    best = best_permitted(ridges[0] / unit, compared.mean(axis=0), rounding=rounding)
+    best = best_permitted(ridges[0] / unit, compared.mean(axis=0), curves[0].caution, rounding)
     # The ridges of a path follow the size of a layer, so their mean is the geometric one.
     with np.errstate(divide="ignore"):
         ridge = float(np.exp(np.log(ridges[:, best]).mean()))

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend.arrays import beside, cumulative_sums, detached, kept_beside, namespace, taken, to_numpy
 from hyperelm._estimators.base import BaseELM
 from hyperelm._network import activations
@@ -239,16 +240,12 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         return labels
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         if is_stored(y) or before is not None:
             y = y if is_stored(y) else to_numpy(column_or_1d(y, warn=True))
             if len(y.shape) != 1:
                 raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
             return Stored(y, "y", before=before or 0, labels=True)
-        y = to_numpy(column_or_1d(detached(y) if hasattr(y, "shape") else np.asarray(y), warn=True))
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
+        y = checked_labels(self, y)
         if hasattr(self, "classes_"):
             _check_known(y, self._labels)
         return y
@@ -301,8 +298,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
 
     def _layout(self) -> Layout:
         """One number a class, its real part the output."""
-        classes = self.classes_.shape[0]
-        return Layout(2, classes, classes, self.algebra_.dim, 0, 1)
+        return label_layout(self.classes_.shape[0], self.algebra_)
 
     def _check_restored(self) -> None:
         classes = self._labels
@@ -343,6 +339,22 @@ class Indicators:
         _check_known(labels, self.classes)
         costs = None if self.costs is None else self.costs[np.searchsorted(self.classes, labels)]
         return np.asarray(labels[:, None] == self.classes), costs
+
+
+def checked_labels(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
+    """Labels in NumPy, one for each row."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    y = to_numpy(column_or_1d(detached(y) if hasattr(y, "shape") else np.asarray(y), warn=True))
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return np.asarray(y)
+
+
+def label_layout(classes: int, algebra: Algebra) -> Layout:
+    """One number a class, its real part the output."""
+    return Layout(2, classes, classes, algebra.dim, 0, 1)
 
 
 def _check_known(labels: NDArray[Any], classes: NDArray[Any]) -> None:

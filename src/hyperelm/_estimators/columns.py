@@ -212,8 +212,8 @@ class ColumnPlan:
             if step.kind == "levels" and (unseen := step.unseen(values)):
                 rows = int(np.isin(values.astype(str), unseen).sum())
                 found.append(
-                    f"{step.name!r} has {_few([repr(level) for level in unseen])} in {_counted(rows, 'row')}, which the "
-                    "training rows did not have. These rows are predicted as if they had none of the known levels."
+                    f"{step.name!r} has {_few([repr(level) for level in unseen])} in {_counted(rows, 'row')}, which "
+                    "the training rows did not have. These rows are predicted as if they had none of the known levels."
                 )
             gaps = int(step.missing(values).sum())
             if gaps and self.missing in ("mean", "last"):

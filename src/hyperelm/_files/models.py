@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
-from hyperelm._estimators import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
+from hyperelm._estimators import ELMAutoencoder, ELMClassifier, ELMClassifierCV, ELMRegressor, ELMRegressorCV
 from hyperelm._estimators.base import (
     NUMBERS,
     BaseELM,
@@ -99,7 +99,7 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
 
 def fitted_elm(model: Any) -> BaseELM:
     """The model that a file can hold; of a search, the best one."""
-    if isinstance(model, ELMRegressorCV):
+    if isinstance(model, (ELMRegressorCV, ELMClassifierCV)):
         check_is_fitted(model)
     model = getattr(model, "best_estimator_", model)
     if type(model) not in _NAMES:

@@ -40,6 +40,7 @@ from hyperelm._backend.arrays import namespace, to_numpy
 from hyperelm._backend.workspace import one_blas
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.loo import AtOneRidge, BlockRows, BySpectrum, LeaveOneOut, block_rows, left_out_by
+from hyperelm._solvers.losses import log_loss
 from hyperelm._solvers.problem import NormalEquations, Reduced
 from hyperelm._solvers.solve import normal_equations
 from hyperelm._solvers.spectrum import LABELS, VALUES, Caution, Spectrum, best_permitted, is_permitted, project_out
@@ -52,7 +53,6 @@ _FEWEST = 256  # but at least so many rows are left out
 _FARTHEST = 0.25  # the share of these that are the rows farthest from the origin
 _COMBINATIONS = 32  # of the targets
 _SCRATCH = 2**19  # numbers in the errors of some rows for all ridges
-_STEEPNESS = 3.0  # of probabilities, as functions of the outputs
 _HIGHEST = 2.0  # log₁₀ of the largest ridge, in units of σ₁², that is not infinite
 _DECOMPOSED = 400  # unknowns of a block up to which its singular vectors are found
 
@@ -197,7 +197,7 @@ class _Mean:
     def scores(self, method: LeaveOneOut, parts: Iterable[Part] | None = None) -> Scores:
         """The scores of every ridge; infinite where a row has no such error. `parts` is the sample, if known."""
         sample, n_ridges = self.sample, len(method.ridges)
-        total, leverage, log_loss = np.zeros(n_ridges), np.zeros(n_ridges), np.zeros(n_ridges)
+        total, leverage, of_labels = np.zeros(n_ridges), np.zeros(n_ridges), np.zeros(n_ridges)
         for at, blocks in self.parts(method.accumulator, method.reduced, n_ridges) if parts is None else parts:
             e, of_rows = left_out_by(method, blocks, sample.weight[at])
             leverage += sample.times[at] @ of_rows
@@ -205,12 +205,12 @@ class _Mean:
             total += np.einsum("m,mrc,mrc->r", sample.times[at], e, e)
             if self.labels:
                 indicators = sample.T[at].reshape(len(e), 1, -1)[:, :, self.places]
-                log_loss += sample.times[at] @ _log_loss(e + indicators, indicators)
+                of_labels += sample.times[at] @ log_loss(e, indicators)
         count = sample.times.sum()
         scores = Scores.of(total / (self.columns * count), leverage / count)
         if not self.labels:
             return scores
-        return Scores(scores.errors, np.where(np.isfinite(scores.errors), log_loss / count, np.inf))
+        return Scores(scores.errors, np.where(np.isfinite(scores.errors), of_labels / count, np.inf))
 
     @property
     def rounding(self) -> float:
@@ -285,12 +285,6 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
         return Choice(ridge, error_of_bias, mean.leaves_residual(error_of_bias))
     cut_off = best == min(known) and 10 ** (best - 1) < rounding
     return Choice(largest**2 * 10**best, float(known[best].errors[0]), cut_off=cut_off)
-
-
-def _log_loss(outputs: NDArray[Any], indicators: NDArray[Any]) -> NDArray[Any]:
-    """-log of the probability of the label, from outputs, (m, ridges, classes), and indicators, (m, 1, classes)."""
-    z = _STEEPNESS * (outputs - outputs.max(axis=2, keepdims=True))
-    return np.asarray(np.log(np.exp(z).sum(axis=2)) - (z * indicators).sum(axis=2))
 
 
 def _vertex(best: float, scores: Mapping[float, float]) -> float:

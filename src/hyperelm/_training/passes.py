@@ -8,7 +8,7 @@ after the other. What each pass gathers can be merged, so that rows may lie on s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,15 +25,12 @@ from hyperelm._network.activations import Function
 from hyperelm._network.layers import Encoder, HiddenLayer, bias_number
 from hyperelm._network.layout import Layout
 from hyperelm._solvers.accumulator import Accumulator, Embedding, chunk_rows
-from hyperelm._solvers.loo import BySpectrum, residuals_by
 from hyperelm._solvers.ridge import RowSample, drawn, mixed, row_lengths
-from hyperelm._solvers.spectrum import Spectrum
 from hyperelm._training.rows import Chunk
 from hyperelm._training.scales import Scales
 from hyperelm._validation import FloatArray, as_real
 
 _NUMBERS = 2**20  # that are looked at together
-_SCRATCH = 2**22  # numbers in the residuals of rows left out
 REAL = get("real")
 
 Weights = FloatArray | None
@@ -318,54 +315,4 @@ class Sampling:
         # A row of weight 2 is two samples, of which one is left out; a cost is that of each of them.
         one, costs = np.minimum(chunk.weights, 1), 1.0 if cost is None else cost
         gathered.merge(RowSample(to_numpy(H).copy(), T, one * costs, times * chunk.weights * costs))
-        return gathered
-
-
-@dataclass(frozen=True)
-class PartOfLayer:
-    """One candidate of a search: some neurons of a hidden layer, a readout and a path of ridges.
-
-    training : that of these neurons and this readout
-    kept : the numbers of the whole hidden layer that it keeps
-    """
-
-    training: Training
-    kept: NDArray[np.intp]
-    spectrum: Spectrum
-    ridges: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """The second pass of a search: Σ w‖e‖² of the errors that rows have when they are left out, and the sums of their
-    leverages, (2, ridges), for every part of the hidden layer."""
-
-    training: Training
-    parts: Sequence[PartOfLayer]
-    name = "left out"
-
-    @property
-    def size(self) -> int:
-        output = self.training.output
-        ridges = max(len(part.ridges) for part in self.parts)
-        return max(16, min(self.training.size, _SCRATCH // (ridges * output.dim * max(output.features, output.dim))))
-
-    @property
-    def work(self) -> float:
-        return self.training.work
-
-    def begin(self) -> list[NDArray[np.float64]]:
-        return [np.zeros((2, len(part.ridges))) for part in self.parts]
-
-    def add(self, gathered: list[NDArray[np.float64]], chunk: Chunk) -> list[NDArray[np.float64]]:
-        H, t, columns, _ = self.training.numbers(chunk)
-        w, places = chunk.weights, self.training.output.places
-        for total, part in zip(gathered, self.parts):
-            rows, targets, at = H[:, part.kept], t, places
-            if part.training.readout == "free":
-                (rows, targets), at = part.training.components(rows, columns), np.arange(len(places))
-            one = np.minimum(w, 1)
-            e, leverage = residuals_by(BySpectrum(part.spectrum, part.ridges), rows, targets.array, one)
-            e = e.reshape(len(w), len(part.ridges), -1)[:, :, at].astype(np.float64, copy=False)
-            total += np.einsum("m,mrc,mrc->r", w, e, e), w @ leverage
         return gathered

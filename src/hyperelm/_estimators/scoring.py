@@ -1,0 +1,149 @@
+"""The scores of all parts of one hidden layer, along their paths of ridges, without refits.
+
+A first pass over the rows gives the accumulator of the whole layer. That of its first neurons is a part of it, and the
+sums of all components contain those of every readout. So each part costs one decomposition, which serves every ridge.
+A second pass leaves out every row (`_training.leaving_out`). Generalised cross-validation does without it.
+
+The ridges of a path are compared as by an estimator that chooses its own ridge (`_solvers.ridge`): by squared errors
+that are raised where few degrees of freedom are left, and for labels by a loss of the labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperelm._backend.workspace import one_blas
+from hyperelm._estimators.candidates import Curve, Part
+from hyperelm._network.layers import Given
+from hyperelm._solvers.accumulator import Accumulator
+from hyperelm._solvers.losses import Loss, brier, log_loss, misses, squares
+from hyperelm._solvers.ridge import Scores
+from hyperelm._solvers.solve import SOLVERS
+from hyperelm._solvers.spectrum import LABELS, PER_DECADE, VALUES, Caution, Spectrum
+from hyperelm._training.leaving_out import LeftOut, PartOfLayer
+from hyperelm._training.passes import Training
+from hyperelm._training.readouts import accumulator_of, free_unknowns, readouts_of
+from hyperelm._training.rows import LocalSource, itself
+
+_LOO_PER_DECADE = 3  # ridges of which "auto" takes leave-one-out residuals
+_LEARNING = 8  # steps of the search for a table; the model that is chosen has as many as it takes
+
+
+class Scoring(NamedTuple):
+    """What candidates are scored by.
+
+    loss : of rows left out; None for generalised cross-validation, which leaves none out
+    of_path : the loss by which the ridges of a path are compared; None where it is the same
+    caution : what keeps the choice of a ridge from too small ones
+    best : the score of no loss; the score of a candidate is this minus its mean loss
+    """
+
+    loss: Loss | None
+    of_path: Loss | None = None
+    caution: Caution = VALUES
+    best: float = 0.0
+
+    @property
+    def losses(self) -> list[Loss]:
+        return [loss for loss in (self.loss, self.of_path) if loss is not None]
+
+
+OF_VALUES = {"loo": Scoring(squares), "gcv": Scoring(None)}
+OF_LABELS = {
+    "log_loss": Scoring(log_loss, None, LABELS),
+    # A path of ridges has many with as few wrong labels.
+    "accuracy": Scoring(misses, log_loss, LABELS, best=1.0),
+    "brier": Scoring(brier, None, LABELS),
+}
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores the parts of hidden layers on the rows of a source.
+
+    solver : what the user asked for
+    ridges : those of the user; None where each part's own path is searched
+    """
+
+    source: LocalSource
+    scoring: Scoring
+    solver: str
+    ridges: NDArray[np.float64] | None
+
+    def curves(self, training: Training, plan: Sequence[Part]) -> list[Curve]:
+        """The losses of every ridge, for every part of a plan.
+
+        Normal equations show neither ridges nor errors below their rounding. A curve that reaches them is computed
+        again with `qr`.
+        """
+        by_component = any(part.readout != "algebra" for part in plan)
+        training = replace(training, readout="free" if by_component else "algebra")
+        with one_blas():
+            for method in SOLVERS[self.solver if self.solver in ("auto", "gram") else "qr"]:
+                curves = self._curves(replace(training, method=method), plan)
+                if not any(curve.is_cut_off or (self.ridges is None and curve.still_falls) for curve in curves):
+                    break
+        return curves
+
+    def _curves(self, training: Training, plan: Sequence[Part]) -> list[Curve]:
+        accumulator = self.source.fold(training, itself).accumulator
+        if self.solver == "auto" and not accumulator.is_safe:
+            return self._curves(replace(training, method=SOLVERS["qr"][0]), plan)
+        parts = [self._part_of_layer(training, accumulator, part) for part in plan]
+        columns = training.output.columns
+        # What normal equations leave of no error: 94 dB below the targets, 41 in single precision.
+        least = float(np.finfo(accumulator.dtype).eps ** 0.6) * accumulator.square
+        least /= max(accumulator.weight, 1) * columns
+        curves = []
+        for part, of_path in zip(parts, self._scores(training, parts)):
+            unit, caution = part.spectrum.largest**2, self.scoring.caution
+            if caution is LABELS:
+                curves.append(Curve(part.ridges, *of_path, unit, part.spectrum.floor * unit, 0.0, caution))
+                continue
+            # No candidate is preferred for an error that is smaller than rounding lets one know.
+            lowest = part.spectrum.resolution(part.ridges) / columns
+            errors, compared = (np.maximum(score, lowest) for score in of_path)
+            curves.append(Curve(part.ridges, errors, compared, unit, part.spectrum.floor * unit, least))
+        return curves
+
+    def _scores(self, training: Training, parts: Sequence[PartOfLayer]) -> list[Scores]:
+        """The mean loss of every ridge, and what ridges are compared by, for every part."""
+        if self.scoring.loss is None:
+            columns = training.output.columns
+            by_gcv = [p.spectrum.accumulator.algebra.dim * p.spectrum.gcv(p.ridges) / columns for p in parts]
+            return [Scores(of_ridges, of_ridges) for of_ridges in by_gcv]
+        sums = self.source.fold(LeftOut(training, parts, self.scoring.losses), itself)
+        means = [total[:-1] / np.maximum(total[-1], np.finfo(np.float64).tiny) for total in sums]
+        if self.scoring.caution is LABELS:
+            finite = [np.where(np.isnan(of_part[:-1]), np.inf, of_part[:-1]) for of_part in means]
+            return [Scores(losses[0], losses[-1]) for losses in finite]
+        return [Scores.of(errors, leverage) for errors, leverage in means]
+
+    def _part_of_layer(self, training: Training, accumulator: Accumulator, part: Part) -> PartOfLayer:
+        """The first neurons of a layer with one readout: their problem, and the ridges to try."""
+        weights, d = training.encoder.weights, training.algebra.dim
+        neurons, L = weights.shape[1], part.neurons
+        kept = np.append(np.arange(L), np.arange(neurons, training.width))
+        own = replace(training, encoder=Given(weights[:, :L]), readout=part.readout)
+        if training.by_component:
+            rest = np.arange(neurons * d, accumulator.unknowns)
+            accumulator = accumulator.restricted(np.append(np.arange(L * d), rest))
+            caution = self.scoring.caution
+            (readout, *_) = readouts_of(accumulator, own, "gcv", caution, random_starts=0, steps=_LEARNING)
+            accumulator = accumulator_of(readout, accumulator, own)
+        else:
+            accumulator = accumulator.restricted(kept)
+        spectrum = Spectrum(accumulator, free_unknowns(accumulator, own))
+        ridges = self._path(spectrum) if self.ridges is None else self.ridges
+        return PartOfLayer(own, kept, spectrum, ridges)
+
+    def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
+        if spectrum.largest == 0:  # a constant layer
+            return np.zeros(1)
+        path = spectrum.path(PER_DECADE if self.scoring.loss is None else _LOO_PER_DECADE)
+        return np.concatenate([[0.0], path]) if spectrum.accumulator.shows_no_ridge else path
