@@ -38,7 +38,7 @@ def rows(columns=8, count=40, dtype=np.float64, seed=0):
 
 def fitted(kind, X, **parameters):
     model = kind(**{"n_hidden": 5, "random_state": 0, "ridge": 0.1} | parameters)
-    if kind is ELMClassifier:
+    if issubclass(kind, ELMClassifier):
         return model.fit(X, np.array(["no", "yes", "perhaps"])[np.arange(len(X)) % 3])
     return model.fit(X) if kind is ELMAutoencoder else model.fit(X, X.reshape(len(X), -1)[:, :3])
 

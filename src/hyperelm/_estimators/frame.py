@@ -79,8 +79,8 @@ class NamedColumns(BaseELM):
             return ColumnPlan.of_numbers(self.column_names_.tolist())
         return ColumnPlan.from_json(json.loads(self.plan_json_[0]))
 
-    def _scaled_inputs(self, rows: Rows, *, reset: bool) -> FloatArray:
-        """The inputs, standardised on the scales of the first rows."""
+    def _scaled(self, rows: Rows, *, reset: bool) -> tuple[FloatArray, NDArray[Any]]:
+        """The inputs, standardised on the scales of the first rows, and the targets as they are."""
         if isinstance(rows.X, Stored) or isinstance(rows.T, Stored) or rows.X.ndim != 2 or rows.T.ndim > 2:
             raise ValueError(
                 f"`X` and `y` must be columns in memory, got shapes {rows.X.shape} and {rows.T.shape}. For other rows "
@@ -88,7 +88,7 @@ class NamedColumns(BaseELM):
             )
         if reset:
             self.input_offset_, self.input_scale_ = _standard(rows.X, precision(rows.X))
-        return (rows.X - self.input_offset_) / self.input_scale_
+        return (rows.X - self.input_offset_) / self.input_scale_, rows.T
 
     def _name_by_number(self, inputs: int, targets: int) -> None:
         self.name_columns([str(n) for n in range(inputs)], [str(n) for n in range(targets)])
@@ -111,7 +111,7 @@ class NamedColumns(BaseELM):
         self.network_ = replace(self.network_, scaling=self._scaling())
 
     def _check_plan(self) -> None:
-        if hasattr(self, "plan_json_") and (self.plan_json_.shape, self.plan_json_.dtype) != ((1,), object):
+        if hasattr(self, "plan_json_") and (self.plan_json_.shape != (1,) or self.plan_json_.dtype != object):
             raise ValueError("its plan of the columns is not a text")
         try:
             features = self.plan_.features
@@ -165,13 +165,13 @@ random_state, verbose
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
         X, y = without_others(X), without_others(y)
         rows = super()._check_rows(X, y, sample_weight, reset=reset, before=before)
-        inputs = self._scaled_inputs(rows, reset=reset)
-        targets = rows.T.reshape(len(rows), -1)
+        inputs, T = self._scaled(rows, reset=reset)
+        targets = T.reshape(len(rows), -1)
         if reset:
             self.output_offset_, self.output_scale_ = _standard(targets, precision(rows.X))
             self._name_by_number(inputs.shape[1], targets.shape[1])
         scaled = (targets - self.output_offset_) / self.output_scale_
-        return Rows(inputs, scaled.reshape(rows.T.shape), rows.weight)
+        return Rows(inputs, scaled.reshape(T.shape), rows.weight)
 
     def _scaling(self) -> Scaling:
         return Scaling(self.input_offset_, self.input_scale_, self.output_offset_, self.output_scale_)
@@ -219,10 +219,10 @@ class_weight, random_state, verbose
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
         rows = super()._check_rows(without_others(X), y, sample_weight, reset=reset, before=before)
-        inputs = self._scaled_inputs(rows, reset=reset)
+        inputs, labels = self._scaled(rows, reset=reset)
         if reset:
             self._name_by_number(inputs.shape[1], 1)
-        return Rows(inputs, rows.T, rows.weight)
+        return Rows(inputs, labels, rows.weight)
 
     def _scaling(self) -> Scaling:
         outputs = len(self.classes_)
