@@ -109,6 +109,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
     True
     """
 
+    _tells_certainty = False
+
     def __init__(
         self,
         algebra: str | Algebra = "quaternions",

@@ -33,6 +33,7 @@ from hyperelm._network.network import Network, Scaling
 from hyperelm._network.readout import check_readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
 from hyperelm._solvers.solve import SOLVERS, check_ridge
+from hyperelm._training.certainty import Certainty
 from hyperelm._training.fitting import Fitted, fit_output
 from hyperelm._training.passes import FirstLook, Seen, Targets, Training, values
 from hyperelm._training.rows import Array, GivenChunks, LocalSource, Rows, Source, add_all, is_chunked, itself
@@ -51,6 +52,8 @@ class BaseELM(RowChecks, BaseEstimator):
     weight_scale_: float
     _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
     _accumulator: Accumulator | Asleep | None
+    _certainty: Certainty | None = None  # None where no row was left out
+    _tells_certainty = True  # whether rows are left out for it
     _scales: Scales | None = None  # None where nobody looked, as in files of earlier releases
 
     def __init__(
@@ -256,10 +259,17 @@ class BaseELM(RowChecks, BaseEstimator):
     def _train(self, source: Source, training: Training, before: Accumulator | None) -> None:
         """Fit the output layer and keep the network. `before` is the accumulator of rows that were seen earlier."""
         fitted = fit_output(
-            source, training, solver=self.solver, ridge=self.ridge, labels=self._judged_by_labels(), before=before
+            source,
+            training,
+            solver=self.solver,
+            ridge=self.ridge,
+            labels=self._judged_by_labels(),
+            certain=self._tells_certainty,
+            before=before,
         )
         if before is None:
             self._scales = self._scales_of(fitted)
+        self._certainty = fitted.certainty
         self._keep(fitted, training, source.first.X)
 
     def _keep(self, fitted: Fitted, training: Training, X: Array) -> None:

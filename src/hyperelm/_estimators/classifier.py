@@ -11,10 +11,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from hyperelm._backend.arrays import beside, cumulative_sums, detached, kept_beside, namespace, taken, to_numpy
+from hyperelm._backend.arrays import detached, kept_beside, namespace, taken, to_numpy
 from hyperelm._estimators.base import BaseELM
-from hyperelm._network import activations
 from hyperelm._network.layout import Layout
+from hyperelm._solvers.calibration import Probabilities
 from hyperelm._training.passes import Seen, Targets
 from hyperelm._training.rows import Array, Rows, Source, Stored, is_stored
 from hyperelm._validation import FloatArray
@@ -206,11 +206,10 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             return self.network_.within_precision(scores[:, 1] - scores[:, 0], X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability vector nearest to the outputs.
+        """The probabilities of the classes, never 0 or 1.
 
-        Least squares on indicators estimates the probabilities of the classes, but its outputs may be negative or
-        not sum to one; they are projected onto the vectors that do neither. They are not calibrated: see
-        `sklearn.calibration.CalibratedClassifierCV`.
+        They are in proportion to exp(a y) of the outputs y. The scale a is the one by which outputs for rows that were
+        left out make their labels likeliest. Where no row could be left out, as after `partial_fit`, it is 3.
 
         Parameters
         ----------
@@ -220,7 +219,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         -------
         array of shape (n, n_classes)
         """
-        return _nearest_probabilities(self._outputs(X, "predict_proba")[1])
+        return self._probabilities.of(self._outputs(X, "predict_proba")[1])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest output.
@@ -237,6 +236,10 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         largest = to_numpy(namespace(scores=scores).argmax(scores, axis=1))
         labels: NDArray[Any] = taken(self.classes_, largest)
         return labels
+
+    @property
+    def _probabilities(self) -> Probabilities:
+        return self._certainty if isinstance(self._certainty, Probabilities) else Probabilities()
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
         if y is None:
@@ -353,20 +356,3 @@ def _check_known(labels: NDArray[Any], classes: NDArray[Any]) -> None:
 
 def _unique(labels: Any) -> NDArray[Any]:
     return np.unique(to_numpy(labels))
-
-
-def _nearest_probabilities(scores: FloatArray) -> FloatArray:
-    """The Euclidean projection of rows onto the simplex: max(s - t, 0) with the t that makes them sum to one.
-
-    With the scores in descending order, t is the largest of the (s₁ + … + s_k - 1)/k. As t moves with the scores, they
-    are taken relative to the largest, whose sums are numbers.
-    """
-    xp = namespace(scores=scores)
-    with np.errstate(over="ignore"):
-        scores = scores - xp.max(scores, axis=1, keepdims=True)
-        ordered = xp.flip(xp.sort(scores, axis=1), axis=1)
-        sums = cumulative_sums(ordered)
-    counts = beside(np.arange(1.0, scores.shape[1] + 1), scores)
-    threshold = xp.max((sums - 1) / counts, axis=1)
-    left: FloatArray = activations.apply(activations.ACTIVATIONS["relu"], scores - threshold[:, None], -1)
-    return left

@@ -271,7 +271,8 @@ class Accumulator(ABC):
         if self.algebra.dim == 1:
             return xs[0][:, :, None]
         basis = block_basis(self.algebra)
-        image = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
+        targets = xs[0].shape[1] // basis.blocks[0].copies
+        image = scratch((self.algebra.dim, self.unknowns, targets), self.dtype)
         for x, at, block in zip(xs, basis.coordinate_slices, basis.blocks):
             put_coordinates(x, image, at, block)
         return from_planes(image, basis.coordinates)
