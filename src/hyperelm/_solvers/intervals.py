@@ -63,7 +63,7 @@ class Residuals:
     def half_widths(self, coverage: float, *, joint: bool) -> NDArray[np.float64]:
         """The half width of the interval of every output for a row without leverage."""
         level = coverage * (self.count + 1) / self.count
-        at = np.append(np.zeros(0), self.quantiles[-1:] if joint else self.quantiles[:-1]).reshape(-1, LEVELS)
+        at = self.quantiles[-1:] if joint else self.quantiles[:-1]
         place = min(level, 1.0) * (LEVELS - 1)
         below = min(int(place), LEVELS - 2)
         share = place - below
