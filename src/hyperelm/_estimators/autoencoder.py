@@ -62,6 +62,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         See `hyperelm.linalg.lstsq`.
     chunk_size : int, optional
         Rows of a chunk; by default as many as keep the working memory small.
+    half_life : float, optional
+        For `partial_fit`: the number of further rows after which a row counts half. By default rows count for ever.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -125,6 +127,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         ridge: float | str = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
+        half_life: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -139,6 +142,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
             ridge=ridge,
             solver=solver,
             chunk_size=chunk_size,
+            half_life=half_life,
             random_state=random_state,
             verbose=verbose,
         )
@@ -185,6 +189,33 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
                 "the first. Use fit, or encoder='random'."
             )
         self._continue(self._check_rows(X, None, sample_weight, reset=first))
+        return self
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> ELMAutoencoder:
+        """Take rows out again that the output layer was fitted to, as if it had never seen them.
+
+        The result is that of `fit` without them, with the hidden layer as it is. Sums are subtracted, which needs
+        solver "gram", or "auto" where it came to it. It is refused where too little is left of them.
+
+        Parameters
+        ----------
+        X, sample_weight : as they were given to `fit` or `partial_fit`
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMAutoencoder
+        >>> X = np.random.default_rng(0).standard_normal((200, 4))
+        >>> model = ELMAutoencoder("klein4", 3, weight_scale=0.5, ridge=0.1, random_state=0)
+        >>> model.fit(X).forget(X[:50]).n_samples_seen_
+        150
+        """
+        check_is_fitted(self, "network_")
+        self._forget(self._check_rows(X, None, sample_weight, reset=False))
         return self
 
     def transform(self, X: Any) -> FloatArray:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._backend.arrays import detached, kept_beside, namespace, taken, to_numpy
 from hyperelm._estimators.base import BaseELM
@@ -54,6 +55,8 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         See `hyperelm.linalg.lstsq`.
     chunk_size : int, optional
         Rows of a chunk; by default as many as keep the working memory small.
+    half_life : float, optional
+        For `partial_fit`: the number of further rows after which a row counts half. By default rows count for ever.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -112,6 +115,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         ridge: Any = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
+        half_life: float | None = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -128,6 +132,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             ridge=ridge,
             solver=solver,
             chunk_size=chunk_size,
+            half_life=half_life,
             random_state=random_state,
             verbose=verbose,
         )
@@ -185,6 +190,40 @@ class ELMClassifier(ClassifierMixin, BaseELM):
                 "Pass a dict, or sample_weight."
             )
         self._continue(self._check_rows(X, y, sample_weight, reset=first))
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> ELMClassifier:
+        """Take rows out again that the output layer was fitted to, as if it had never seen them.
+
+        The result is that of `fit` without them, with the hidden layer as it is. Sums are subtracted, which needs
+        solver "gram", or "auto" where it came to it. It is refused where too little is left of them. The scale
+        of the probabilities is then 3, until another `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as they were given to `fit` or `partial_fit`
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMClassifier
+        >>> X = np.random.default_rng(0).standard_normal((200, 4))
+        >>> y = X[:, 0] > X[:, 1]
+        >>> model = ELMClassifier("klein4", 8, weight_scale=0.5, ridge=0.1, random_state=0)
+        >>> model.fit(X, y).forget(X[:50], y[:50]).n_samples_seen_
+        150
+        """
+        check_is_fitted(self, "network_")
+        if self._is_balanced():
+            raise ValueError(
+                "`class_weight` must not be 'balanced' to forget rows, as the counts of the classes would change. Pass "
+                "a dict, or sample_weight, to `fit`."
+            )
+        self._forget(self._check_rows(X, y, sample_weight, reset=False))
         return self
 
     def decision_function(self, X: Any) -> FloatArray:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._backend.arrays import as_array, as_precision, beside, moved, namespace, numpy_dtype
 from hyperelm._estimators.base import BaseELM
@@ -55,6 +56,8 @@ class ELMRegressor(RegressorMixin, BaseELM):
         See `hyperelm.linalg.lstsq`.
     chunk_size : int, optional
         Rows of a chunk; by default as many as keep the working memory small.
+    half_life : float, optional
+        For `partial_fit`: the number of further rows after which a row counts half. By default rows count for ever.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -137,6 +140,37 @@ class ELMRegressor(RegressorMixin, BaseELM):
         if first:
             self._check_parameters()
         self._continue(self._check_rows(X, y, sample_weight, reset=first))
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
+        """Take rows out again that the output layer was fitted to, as if it had never seen them.
+
+        The result is that of `fit` without them, with the hidden layer as it is. Sums are subtracted, which needs
+        solver "gram", or "auto" where it came to it. It is refused where too little is left of them. Intervals
+        need another `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as they were given to `fit` or `partial_fit`
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMRegressor
+        >>> X = np.random.default_rng(0).standard_normal((200, 4))
+        >>> y = X[:, 0] * X[:, 1]
+        >>> model = ELMRegressor("klein4", 8, weight_scale=0.5, ridge=0.1, random_state=0)
+        >>> model.fit(X, y).forget(X[:50], y[:50]).n_samples_seen_
+        150
+        >>> bool(np.allclose(model.predict(X), model.fit(X[50:], y[50:]).predict(X)))
+        True
+        """
+        check_is_fitted(self, "network_")
+        self._forget(self._check_rows(X, y, sample_weight, reset=False))
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -252,7 +286,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
         if scaling is not None:
             one = np.ones(layout.columns, network.dtype)
             scaling = replace(scaling, output_offset=0 * one, output_scale=one)
-        weights = moved(intervals.probes, network.output_weights)
+        weights = as_precision(moved(intervals.probes, network.output_weights), network.dtype)
         return replace(network, output=layout, output_weights=weights, scaling=scaling)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -145,6 +145,11 @@ class Accumulator(ABC):
         self.square += other.square
         self.square_H += other.square_H
 
+    def fade(self, share: float) -> None:
+        """Let every row seen so far count this share of what it counted."""
+        self._fade(share)
+        self.weight, self.square, self.square_H = share * self.weight, share * self.square, share * self.square_H
+
     def made_room(self, H: FloatArray, T: FloatArray, weight: FloatArray | None, ridge: float) -> Accumulator:
         """The accumulator to add these rows to, for a fixed ridge: this one, or one that takes its place.
 
@@ -246,6 +251,10 @@ class Accumulator(ABC):
     @abstractmethod
     def _merge(self, other: Any) -> None:
         """Add the sums of an accumulator of the same class and sizes."""
+
+    @abstractmethod
+    def _fade(self, share: float) -> None:
+        """Multiply all sums by this share."""
 
     @abstractmethod
     def combined(self, C: NDArray[np.float64]) -> Accumulator:

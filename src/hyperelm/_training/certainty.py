@@ -85,7 +85,15 @@ def certainty_of(
         of_probes = layout_of_probes(training.algebra.dim)
         numbers = of_probes.features if readout.algebra is not None else of_probes.columns
         weights = weights_of(readout, probes(method, numbers), replace(training, output=of_probes))
-    return Intervals(Residuals.of(standardised(residuals, leverages), sample.times, count), weights)
+    return Intervals(Residuals.of(standardised(residuals, leverages), sample.times, count), _compact(weights))
+
+
+def _compact(weights: FloatArray) -> FloatArray:
+    """Weights in single precision, which is more than probes tell, where that can hold them."""
+    sizes = np.abs(weights[weights != 0])
+    info = np.finfo(np.float32)
+    fits = info.tiny < sizes.min(initial=1.0) and sizes.max(initial=1.0) < info.max
+    return weights.astype(np.float32) if fits else weights
 
 
 def _left_out(

@@ -19,6 +19,7 @@ done again with `qr`. Rows that are read once go to the accumulator that can be 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -30,9 +31,10 @@ import numpy as np
 from hyperelm._backend.workspace import one_blas
 from hyperelm._network.readout import Readout
 from hyperelm._solvers.accumulator import Accumulator
+from hyperelm._solvers.gram import LARGEST_CONDITION, Gram
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, sample_size
-from hyperelm._solvers.solve import SOLVERS, Solution, answer
+from hyperelm._solvers.solve import SOLVERS, Solution, answer, effective_condition
 from hyperelm._solvers.spectrum import LABELS, VALUES
 from hyperelm._training.certainty import Certainty, certainty_of, own_share
 from hyperelm._training.passes import Sampling, Trained, Training
@@ -72,6 +74,7 @@ def fit_output(
     labels: bool = False,
     certain: bool = False,
     before: Accumulator | None = None,
+    remains: float = 1.0,
 ) -> Fitted:
     """Fit the output layer.
 
@@ -87,6 +90,8 @@ def fit_output(
         Whether the model is to tell how sure it is, where rows can be read again.
     before : Accumulator, optional
         The accumulator of rows that were seen earlier.
+    remains : float
+        The share that is left of what these rows counted.
     """
     # Rows that were seen earlier cannot be read again, even where those of this call can.
     ridge_rule = _ridge_rule(ridge, once=source.once or before is not None)
@@ -98,7 +103,7 @@ def fit_output(
     elif before is not None:
         methods = tuple(method for method in methods if before.can_resume(method)) or (type(before),)
     for method in methods:
-        attempt = replace(training, method=method, ridge=fixed_ridge, before=_resumed(before, method))
+        attempt = replace(training, method=method, ridge=fixed_ridge, before=_resumed(before, method, remains))
         leaves_out = certain and not source.once and before is None
         fitted = _attempt(source, attempt, ridge_rule, labels, leaves_out, final=method is methods[-1])
         if fitted is not None:
@@ -118,9 +123,39 @@ def _ridge_rule(ridge: float | str, *, once: bool) -> float | str:
     return ridge if ridge != "auto" else "gcv" if once else "loo"
 
 
-def _resumed(before: Accumulator | None, method: type[Accumulator]) -> Accumulator | None:
+def _resumed(before: Accumulator | None, method: type[Accumulator], remains: float) -> Accumulator | None:
     """The accumulator to go on with: a copy, since rows may be refused when others were taken in already."""
-    return None if before is None else deepcopy(before).resumed_by(method)
+    if before is None:
+        return None
+    resumed = deepcopy(before).resumed_by(method)
+    if remains != 1:
+        resumed.fade(remains)
+    return resumed
+
+
+def fit_without(
+    source: Source, training: Training, *, ridge: float | str, labels: bool = False, before: Gram
+) -> Fitted:
+    """Fit the output layer without the rows of `source`, which are among those that `before` has seen.
+
+    Their sums are subtracted. The rounding of the sums stays, so it is larger beside what is left of them.
+    """
+    training, left = replace(training, method=Gram), deepcopy(before)
+    left.take_out(source.fold(training, _checked).accumulator)
+    if not left.is_possible:
+        raise ValueError(
+            "`X` and `y` must be rows that the model was fitted to, with the same weights: without these rows, its sums "
+            "are not those of any rows. Give only rows that it has seen, and each as often as it was seen."
+        )
+    fitted = _solved(Trained(left), training, _ridge_rule(ridge, once=True), labels, final=False)
+    limit = LARGEST_CONDITION[left.dtype.name]
+    if fitted is None or effective_condition(fitted.solution) * math.sqrt(left.cancelled) > limit:
+        raise ValueError(
+            "`X` must leave rows whose normal equations show the solution to be forgotten: without these rows, the "
+            f"condition of the problem with its ridge is above {limit:.0e}, so rounding would decide. Give a larger "
+            "ridge, or fit to the rows that are left."
+        )
+    return fitted
 
 
 def _attempt(
