@@ -23,13 +23,13 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from real_tables import Data, classification, frames, regression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hyperelm import ELMClassifier, ELMRegressor, load, save
-from real_tables import Data, classification, frames, regression
 
 COVERAGES = (0.5, 0.9)
 BINS = 10
@@ -80,7 +80,8 @@ def show_intervals(result: pd.DataFrame) -> None:
     print(f"{len(result)} data sets")
     for coverage in COVERAGES:
         found = result[f"covered {coverage}"]
-        print(f"coverage {coverage}: mean {found.mean():.4f}, above 0.8: {(found > 0.8).mean():.1%}, least {found.min():.3f}")
+        shares = f"above 0.8: {(found > 0.8).mean():.1%}, least {found.min():.3f}"
+        print(f"coverage {coverage}: mean {found.mean():.4f}, {shares}")
     if "mapie width" in result:
         finite = result[np.isfinite(result["mapie width"]) & (result["mapie width"] > 0)]
         ratio = finite.width / finite["mapie width"]
@@ -112,20 +113,23 @@ def probability_row(X: Floats, y: NDArray[np.generic]) -> dict[str, float]:
 
 
 def joint_coverage() -> None:
-    """All outputs of the wind task at once, on rows that are drawn at random and on the later part of the series."""
-    from wind import windows_of_wind
+    """All 8 outputs of the wind task at once: for hours drawn at random like the training rows, and for later years."""
+    from wind import AHEAD, LAGS, TRAIN_HOURS, hours, rows, unseen_rows
 
-    X, Y = windows_of_wind()
-    order = np.random.default_rng(0).permutation(len(X))
-    cuts = {"rows at random": (order[: len(X) // 2], order[len(X) // 2 :])}
-    cuts["later rows"] = (np.arange(len(X) // 2), np.arange(len(X) // 2, len(X)))
-    for name, (train, test) in cuts.items():
+    values = hours(weather=False)
+    found: dict[str, list[float]] = {}
+    for seed in range(5):
+        drawn = np.random.default_rng(seed).choice(np.arange(LAGS, TRAIN_HOURS - AHEAD), 6000, replace=False)
+        tests = {"hours at random": rows(values, drawn[1000:]), "later years": unseen_rows(values)}
         for algebra in ("complex", "quaternions"):
-            model = ELMRegressor(algebra, random_state=0).fit(X[train], Y[train])
-            for coverage in COVERAGES:
-                lower, upper = model.predict_interval(X[test], coverage, joint=True)
-                inside = (lower <= Y[test]) & (Y[test] <= upper)
-                print(f"{name}, {algebra}: {Y.shape[1]} outputs within joint {coverage}: {inside.all(axis=1).mean():.4f}")
+            model = ELMRegressor(algebra, 60, direct_link=True, random_state=seed).fit(*rows(values, drawn[:1000]))
+            for name, (X, Y) in tests.items():
+                for coverage in COVERAGES:
+                    lower, upper = model.predict_interval(X, coverage, joint=True)
+                    inside = ((lower <= Y) & (upper >= Y)).all(axis=1).mean()
+                    found.setdefault(f"{name}, {algebra}, joint coverage {coverage}", []).append(float(inside))
+    for name, shares in found.items():
+        print(f"{name}: {np.mean(shares):.4f}")
 
 
 def cost() -> None:
@@ -135,26 +139,30 @@ def cost() -> None:
         X = rng.standard_normal((10_000, columns))
         y = np.sin(X[:, 0]) * X[:, 1] + rng.standard_normal(len(X))
         for ridge in ("auto", 1e-3):
-            model, plain = ELMRegressor(algebra, ridge=ridge, random_state=0), ELMRegressor(algebra, ridge=ridge, random_state=0)
-            plain._tells_certainty = False
-            best: dict[str, float] = {}
-            for _ in range(7):
-                for name, work in (
-                    ("fit", lambda: model.fit(X, y)),
-                    ("plain fit", lambda: plain.fit(X, y)),
-                    ("predict", lambda: model.predict(X)),
-                    ("predict_interval", lambda: model.predict_interval(X)),
-                ):
-                    start = time.process_time()
-                    work()
-                    best[name] = min(best.get(name, np.inf), time.process_time() - start)
-            sizes = [_file_size(m) for m in (model, plain)]
-            probes = model._certainty.probes.nbytes
-            print(
-                f"{algebra}, {columns} columns, ridge {ridge}: fit {best['fit'] / best['plain fit']:.2f}, predict_interval "
-                f"{best['predict_interval'] / best['predict']:.2f} times; file {sizes[0]:,} for {sizes[1]:,} bytes, "
-                f"{(sizes[0] - probes) / sizes[1]:.2f} times without the {probes:,} of the probes"
-            )
+            print(f"{algebra}, {columns} columns, ridge {ridge}: {_costs(algebra, ridge, X, y)}")
+
+
+def _costs(algebra: str, ridge: Any, X: Floats, y: Floats) -> str:
+    model, plain = (ELMRegressor(algebra, ridge=ridge, random_state=0) for _ in range(2))
+    plain._tells_certainty = False
+    works = {
+        "fit": lambda: model.fit(X, y),
+        "plain fit": lambda: plain.fit(X, y),
+        "predict": lambda: model.predict(X),
+        "predict_interval": lambda: model.predict_interval(X),
+    }
+    best = dict.fromkeys(works, np.inf)
+    for _ in range(7):
+        for name, work in works.items():
+            start = time.process_time()
+            work()
+            best[name] = min(best[name], time.process_time() - start)
+    size, plain_size, probes = _file_size(model), _file_size(plain), model._certainty.probes.nbytes
+    return (
+        f"fit {best['fit'] / best['plain fit']:.2f} times, predict_interval "
+        f"{best['predict_interval'] / best['predict']:.2f} times predict; file {size:,} for {plain_size:,} bytes, "
+        f"{(size - probes) / plain_size:.2f} times without the {probes:,} of the probes"
+    )
 
 
 def _file_size(model: Any) -> int:

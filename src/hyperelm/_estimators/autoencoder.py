@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import chunks
-from hyperelm._backend.arrays import as_precision, beside, chunk_of, namespace, to_numpy
+from hyperelm._backend.arrays import as_precision, beside, chunk_of, concatenated, namespace, to_numpy
 from hyperelm._estimators.base import BaseELM
 from hyperelm._estimators.checks import check_place, kept_types, random_generator
 from hyperelm._network.activations import Function
@@ -275,6 +276,46 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         shape = self.network_.input.shape(outputs.shape[0])
         reconstructed: FloatArray = namespace(outputs=outputs).reshape(outputs, shape)
         return reconstructed
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """How usual each row is: the higher, the better the auto-encoder knows such rows.
+
+        It is minus the mean of ((x - x̂)/s)² over the columns, with the reconstruction x̂ and the standard deviation s
+        of a column of the training rows. Columns that were constant in training, and stay so, count as zero.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMAutoencoder
+        >>> X = np.random.default_rng(0).standard_normal((500, 2)) @ np.ones((2, 8))
+        >>> model = ELMAutoencoder("klein4", 2, random_state=0).fit(X)
+        >>> bool(model.score_samples(X).min() > model.score_samples(np.eye(8)).max())
+        True
+        """
+        X = self._checked_for_prediction(X, "score_samples")
+        network, size, scores = self.network_, self._checked_chunk_size() or CHUNK, []
+        spreads = as_precision(beside(self._spreads(), network.hidden_weights), network.dtype)
+        for at in chunks(X.shape[0], size):
+            chunk, xp = chunk_of(X, at), namespace(hidden_weights_=network.hidden_weights)
+            outputs = network.outputs(chunk, size)
+            x = xp.reshape(as_precision(chunk, network.dtype), outputs.shape)
+            scores.append(-xp.mean(((x - outputs) / spreads) ** 2, axis=1))
+        return concatenated(scores, axis=0)
+
+    def _spreads(self) -> NDArray[np.float64]:
+        """The standard deviations of the columns in training; 1 where the file of an earlier release lacks them."""
+        if self._scales is None:
+            return np.ones(self.network_.input.columns)
+        spread = self._scales.inputs.spread
+        return np.where(spread > 0, spread, spread.max() or 1.0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the variance of X that the reconstruction explains, R².

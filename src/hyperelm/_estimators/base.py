@@ -256,8 +256,8 @@ class BaseELM(RowChecks, BaseEstimator):
         """Fit without rows that were seen."""
         if self.half_life is not None:
             raise ValueError(
-                f"`half_life` must be None to forget rows, got {self.half_life!r}: what they count by now is not known. "
-                "Wait until they have faded, or fit again without them."
+                f"`half_life` must be None to forget rows, got {self.half_life!r}: what they count by now is not "
+                "known. Wait until they have faded, or fit again without them."
             )
         training, before = self._resumed(rows, "forget")
         if not isinstance(before, Gram):
@@ -301,9 +301,7 @@ class BaseELM(RowChecks, BaseEstimator):
             wanted = network.output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
 
-    def _train(
-        self, source: Source, training: Training, before: Accumulator | None, remains: float = 1.0
-    ) -> None:
+    def _train(self, source: Source, training: Training, before: Accumulator | None, remains: float = 1.0) -> None:
         """Fit the output layer and keep the network.
 
         `before` is the accumulator of rows that were seen earlier, `remains` the share that is left of their weights.

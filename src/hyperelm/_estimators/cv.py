@@ -209,6 +209,11 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, joint: bool = False) -> tuple[FloatArray, FloatArray]:
+        """`ELMRegressor.predict_interval` of the best model. It does not count that the model was chosen."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_interval(X, coverage, joint=joint)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the best model on X and y with `sample_weight`, the mean over the columns or components of y."""
         check_is_fitted(self, "best_estimator_")

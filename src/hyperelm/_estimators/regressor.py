@@ -189,9 +189,7 @@ class ELMRegressor(RegressorMixin, BaseELM):
         Y: FloatArray = namespace(X=outputs).reshape(outputs, self.network_.output.shape(outputs.shape[0]))
         return Y
 
-    def predict_interval(
-        self, X: Any, coverage: float = 0.9, *, joint: bool = False
-    ) -> tuple[FloatArray, FloatArray]:
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, joint: bool = False) -> tuple[FloatArray, FloatArray]:
         """The ends of an interval around every prediction that holds new targets with this probability.
 
         It is as wide as the leave-one-out residuals of the training rows tell, and wider where a row is unlike them

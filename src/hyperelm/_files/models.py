@@ -389,7 +389,12 @@ class _Content:
         shapes = [((columns,), units), ((columns + 1, LEVELS), quantiles), ((1,), count)]
         fits = all(array.shape == shape and array.dtype == np.float64 for shape, array in shapes)
         fits = fits and all(not (array < 0).any() and not np.isnan(array).any() for _, array in shapes)
-        fits = fits and np.isfinite(units).all() and 0 < count[0] < np.inf and not (quantiles[:, 1:] < quantiles[:, :-1]).any()
+        fits = (
+            fits
+            and np.isfinite(units).all()
+            and 0 < count[0] < np.inf
+            and not (quantiles[:, 1:] < quantiles[:, :-1]).any()
+        )
         fits = fits and probes.shape == (len(network.output_weights), of_probes.features, network.readout.size)
         if not fits or probes.dtype not in (np.float32, network.dtype) or not np.isfinite(probes).all():
             raise ValueError("what it says of its intervals does not fit together")

@@ -91,9 +91,7 @@ def calibrated(
     return Probabilities(a / unit)
 
 
-def _loss(
-    a: float, z: NDArray[np.float64], expected: NDArray[np.float64], weight: NDArray[np.float64]
-) -> float:
+def _loss(a: float, z: NDArray[np.float64], expected: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
     """The mean of -Σ_k t_k log p_k, without the floor."""
     top = z.max(axis=1)
     return float(weight @ (np.log(np.exp(a * (z - top[:, None])).sum(axis=1)) + a * (top - expected)))

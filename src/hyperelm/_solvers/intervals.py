@@ -22,7 +22,6 @@ exchangeable errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,8 +121,6 @@ def _directions(size: int, columns: int, is_complex: bool, rng: np.random.Genera
     return found
 
 
-def standardised(
-    residuals: NDArray[np.float64], leverages: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def standardised(residuals: NDArray[np.float64], leverages: NDArray[np.float64]) -> NDArray[np.float64]:
     """s, (m, outputs), of leave-one-out residuals, (m, outputs), and leverages, (m,)."""
     return residuals * np.sqrt(np.maximum(1 - leverages, 0))[:, None]

@@ -57,7 +57,9 @@ def layout_of_probes(dim: int) -> Layout:
 def own_share(accumulator: Accumulator) -> float:
     """The share of the rows that a pass of its own leaves out."""
     n_rows, numbers = max(accumulator.n_counted, 1), accumulator.targets * accumulator.algebra.dim
-    wanted = min(sample_size(accumulator), max(_ENOUGH, int(_SHARE * n_rows)), max(_FEWEST, _TARGETS // max(numbers, 1)))
+    wanted = min(
+        sample_size(accumulator), max(_ENOUGH, int(_SHARE * n_rows)), max(_FEWEST, _TARGETS // max(numbers, 1))
+    )
     return min(1.0, wanted / n_rows)
 
 

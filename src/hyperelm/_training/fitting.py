@@ -144,8 +144,8 @@ def fit_without(
     left.take_out(source.fold(training, _checked).accumulator)
     if not left.is_possible:
         raise ValueError(
-            "`X` and `y` must be rows that the model was fitted to, with the same weights: without these rows, its sums "
-            "are not those of any rows. Give only rows that it has seen, and each as often as it was seen."
+            "`X` and `y` must be rows that the model was fitted to, with the same weights: without these rows, its "
+            "sums are not those of any rows. Give only rows that it has seen, and each as often as it was seen."
         )
     fitted = _solved(Trained(left), training, _ridge_rule(ridge, once=True), labels, final=False)
     limit = LARGEST_CONDITION[left.dtype.name]
@@ -198,9 +198,7 @@ def _with_certainty(
     return replace(fitted, certainty=source.fold(Sampling(training, share, None), find))
 
 
-def _by_leave_one_out(
-    source: Source, training: Training, labels: bool, certain: bool, *, final: bool
-) -> Fitted | None:
+def _by_leave_one_out(source: Source, training: Training, labels: bool, certain: bool, *, final: bool) -> Fitted | None:
     """The solution with the ridge, and the table if it is learned, that a second pass over the rows finds."""
     trained = source.fold(training, _checked)
     accumulator, output = trained.accumulator, training.output
