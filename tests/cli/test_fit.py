@@ -192,7 +192,9 @@ def test_years_are_names_of_columns(tmp_path):
     data, model = written(tmp_path / "years.csv", rows, ["2019", "2020", "2021"]), tmp_path / "model"
     done = run("fit", data, "--target", "2021", "--save", model, *FAST)
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("The first row (2019, 2020, 2021) is taken as names of columns.\n30 rows, 2 input columns")
+    assert done.stdout.startswith(
+        "The first row (2019, 2020, 2021) is taken as names of columns.\n30 rows, 2 input columns"
+    )
     names, values = parsed(run("predict", model, data).stdout)
     assert names == ["2021"]
     assert_allclose(values, load(model).predict(np.array(rows)[:, :2]))

@@ -130,7 +130,7 @@ class FrameRegressor(NamedColumns, ELMRegressor):
     Parameters
     ----------
     algebra, n_hidden, activation, weight_scale, bias, packing, direct_link, readout, ridge, solver, chunk_size, \
-random_state, verbose
+half_life, random_state, verbose
         As for `ELMRegressor`.
 
     Attributes
