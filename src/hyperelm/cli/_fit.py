@@ -22,7 +22,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hyperelm import ELMClassifierCV, ELMRegressorCV, FrameClassifier, FrameRegressor, RankDeficiencyWarning
+from hyperelm import (
+    BiasOnlyWarning,
+    ELMClassifierCV,
+    ELMRegressorCV,
+    FrameClassifier,
+    FrameRegressor,
+    RankDeficiencyWarning,
+)
 from hyperelm.cli._task import Task, listed
 
 Array = NDArray[np.float64]
@@ -109,13 +116,14 @@ def fit(
     search.fit(StandardScaler().fit_transform(task.X[few]), y)
 
     def chosen(at: Rows) -> FrameRegressor | FrameClassifier:
-        # A ridge is added to a sum over rows, so it grows with their number.
-        ridge = search.best_ridge_ * len(at) / len(few)
+        # The ridge that is best for so many rows is chosen again.
         models = FrameClassifier if task.labels else FrameRegressor
-        model = models(**search.best_params_ | {"ridge": ridge}, packing=packing, random_state=seed)
+        model = models(**search.best_params_ | {"ridge": "loo"}, packing=packing, random_state=seed)
         with warnings.catch_warnings():
-            # The search has chosen a rank-deficient layer by its errors, so there is nothing to warn of.
+            # The search has chosen a rank-deficient layer by its errors, so there is nothing to warn of, and it has
+            # warned where the mean does as well.
             warnings.simplefilter("ignore", RankDeficiencyWarning)
+            warnings.simplefilter("ignore", BiasOnlyWarning)
             model.fit(task.X[at], task.y[at])
         return model.name_columns(task.columns, task.targets, task.window, horizon=task.horizon, plan=task.plan)
 

@@ -102,7 +102,7 @@ def fit_model(
 @app.command(
     "predict",
     epilog=examples(
-        "hyperelm predict model new.csv --keep name > predictions.csv",
+        "hyperelm predict model new.csv --keep name --interval 0.9 > predictions.csv",
         "hyperelm predict model weather.csv --probabilities",
         "hyperelm predict model co2.csv --steps 12",
     ),
@@ -118,6 +118,10 @@ def predict_rows(
         int, typer.Option(help="Of a series: go on so many rows beyond the end of DATA.", min=0, metavar="ROWS")
     ] = 0,
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Also those of every label.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Also the ends of an interval that holds the value with this probability.", metavar="P"),
+    ] = None,
     sep: Sep = None,
     decimal: Decimal = None,
 ) -> None:
@@ -133,7 +137,9 @@ def predict_rows(
                 f"MODEL must be a file of `hyperelm fit`, got {str(model)!r}, which holds an {type(loaded).__name__} "
                 "that does not know its columns. Use `hyperelm.load` in Python."
             )
-        found = _predict.predict(loaded, str(data), _predict.Options(keep, steps, probabilities, sep, decimal))
+        found = _predict.predict(
+            loaded, str(data), _predict.Options(keep, steps, probabilities, interval, sep, decimal)
+        )
         for remark in found.remarks:
             typer.echo(printable(remark), err=True)
         write_csv(found.rows(), out)

@@ -26,6 +26,7 @@ class Options:
     keep: str | None = None
     steps: int = 0
     probabilities: bool = False
+    interval: float | None = None
     sep: str | None = None
     decimal: str | None = None
 
@@ -46,17 +47,21 @@ def predict(model: Model, path: str, options: Options) -> Predictions:
     """The predictions for every row of a file, or of a series for the row after each window."""
     names = [step.name for step in model.plan_.used]
     keep = [] if options.keep is None else column_names(options.keep, "--keep")
-    window, horizon = int(model.window_[0]), int(model.horizon_[0])
+    targets, window, horizon = model.target_names_.tolist(), int(model.window_[0]), int(model.horizon_[0])
     if options.steps and not (window and horizon == 1):
         wanted = "left out for a model that is not of a series" if not window else "left out for a model with --horizon"
         raise ValueError(f"--steps must be {wanted}, got {options.steps}. Fit one with --series.")
+    if options.interval is not None and not 0 < options.interval < 1:
+        raise ValueError(f"--interval must be a probability between 0 and 1, such as 0.9, got {options.interval:g}.")
+    if options.interval is not None and isinstance(model, FrameClassifier):
+        raise ValueError("--interval must be left out for a model of labels. --probabilities says how sure it is.")
     if options.probabilities and not isinstance(model, FrameClassifier):
         raise ValueError("--probabilities must be left out for a model that predicts numbers.")
     sheet = read_sheet(path, "DATA", [*names, *keep], sep=options.sep, decimal=options.decimal)
     _check_there(sheet, names)
     X, remarks = _inputs(model, sheet)
     remarks = [*sheet.remarks, *remarks]
-    clash = [name for name in keep if name in model.target_names_]
+    clash = [name for name in keep if name in targets]
     if clash:
         raise ValueError(f"--keep must not name targets, got {clash[0]!r}.")
     kept = {name: ["" if text is None else text for text in sheet.texts(name)] for name in keep}
@@ -66,12 +71,18 @@ def predict(model: Model, path: str, options: Options) -> Predictions:
         found = f"got {len(X)} in {path}"
         raise ValueError(f"DATA must have at least {window} rows, a window of the model, {found}.")
     if options.steps:
-        rows, made = range(len(X) + 1, len(X) + options.steps + 1), _steps(model, X, options.steps)
+        rows, inputs = range(len(X) + 1, len(X) + options.steps + 1), _steps(model, X, options.steps)
     else:
-        rows, made = range(window + horizon, len(X) + horizon + 1), windows(X, window)
+        rows, inputs = range(window + horizon, len(X) + horizon + 1), windows(X, window)
     # Rows beyond the end of the file have nothing to keep.
     beside = {name: [texts[row - 1] if row <= len(texts) else "" for row in rows] for name, texts in kept.items()}
-    outputs = _outputs(model, made, options) if not options.steps else _named(model, made)
+    outputs = _outputs(model, inputs, options)
+    if options.interval is not None and options.steps > 1:
+        # An interval is known for a prediction from rows that were seen.
+        outputs |= {
+            name: [*cells[:1], *[""] * (len(cells) - 1)] for name, cells in outputs.items() if name not in targets
+        }
+        remarks.append("Intervals are known for the first step alone. For later ones fit a model with --horizon.")
     return Predictions({"row": list(rows), **beside, **outputs}, remarks)
 
 
@@ -107,10 +118,15 @@ def _outputs(model: Model, X: Array, options: Options) -> dict[str, list[Any]]:
     """The columns of predictions. Rows with missing values have empty cells."""
     complete = whole(X)
     if isinstance(model, FrameRegressor):
-        found = np.full((len(X), len(model.target_names_)), np.nan)
-        if complete.any():
-            found[complete] = model.predict(X[complete]).reshape(int(complete.sum()), -1)
-        return _named(model, found)
+        names = model.target_names_.tolist()
+        made: list[NDArray[Any]] = [model.predict(X[complete])] if complete.any() else [np.empty(0)]
+        if options.interval is not None:
+            made.extend(model.predict_interval(X[complete], options.interval) if complete.any() else 2 * made)
+        parts = [np.full((len(X), len(names)), np.nan) for _ in made]
+        for part, values in zip(parts, made):
+            part[complete] = values.reshape(int(complete.sum()), -1)
+        ends = ("", "_lower", "_upper")[: len(parts)]
+        return {f"{name}{end}": _numbers(part[:, n]) for n, name in enumerate(names) for end, part in zip(ends, parts)}
     (target,) = model.target_names_
     columns = {target: _with_gaps(model.predict(X[complete]) if complete.any() else [], complete)}
     if options.probabilities:
@@ -119,9 +135,8 @@ def _outputs(model: Model, X: Array, options: Options) -> dict[str, list[Any]]:
     return columns
 
 
-def _named(model: Model, values: NDArray[Any]) -> dict[str, list[Any]]:
-    texts = [["" if np.isnan(value) else float(value) for value in column] for column in values.T]
-    return dict(zip(model.target_names_.tolist(), texts))
+def _numbers(column: Array) -> list[Any]:
+    return ["" if np.isnan(value) else float(value) for value in column]
 
 
 def _with_gaps(values: Any, whole: NDArray[np.bool_]) -> list[Any]:
@@ -132,7 +147,7 @@ def _with_gaps(values: Any, whole: NDArray[np.bool_]) -> list[Any]:
 
 
 def _steps(model: Model, X: Array, steps: int) -> Array:
-    """The next rows after the last one, each predicted from the last window with the rows before it."""
+    """The windows before the next rows, whose last rows are predictions themselves, (steps, window x columns)."""
     targets, window = model.target_names_.tolist(), int(model.window_[0])
     others = [step.name for step in model.plan_.used if step.name not in targets]
     if others:
@@ -146,8 +161,8 @@ def _steps(model: Model, X: Array, steps: int) -> Array:
         raise ValueError(f"DATA must end with {window} rows without missing values for --steps.")
     marks = X.shape[1] - len(targets)  # columns that mark missing values, which predictions have not
     at = [model.column_names_.tolist().index(name) for name in targets]
-    for _ in range(steps):
+    for _ in range(steps - 1):
         row = np.zeros(len(targets) + marks)
         row[at] = model.predict(rows[-window:].reshape(1, -1)).reshape(-1)
         rows = np.vstack([rows, row])
-    return rows[window:][:, at]
+    return windows(rows, window)
