@@ -22,6 +22,8 @@ PUBLIC = {
     *(
         "ELMClassifierCV",
         "ELMRegressorCV",
+        "ColumnPlan",
+        "FrameClassifier",
         "FrameRegressor",
         "compare",
         "describe",

@@ -14,8 +14,9 @@ from hyperelm._estimators import (
     ELMRegressorCV,
     RankDeficiencyWarning,
 )
+from hyperelm._estimators.columns import ColumnPlan
 from hyperelm._estimators.comparison import compare
-from hyperelm._estimators.frame import FrameRegressor
+from hyperelm._estimators.frame import FrameClassifier, FrameRegressor
 from hyperelm._files.description import describe
 from hyperelm._files.models import load, save
 from hyperelm._network.packing import pack, unpack
@@ -27,11 +28,13 @@ _LAZY = {"dask": "dask", "experiments": "experiments", "to_onnx": "_files.onnx"}
 __all__ = [  # without `dask`: `from hyperelm import *` would hide the package of that name
     "Algebra",
     "BiasOnlyWarning",
+    "ColumnPlan",
     "ELMAutoencoder",
     "ELMClassifier",
     "ELMClassifierCV",
     "ELMRegressor",
     "ELMRegressorCV",
+    "FrameClassifier",
     "FrameRegressor",
     "RankDeficiencyWarning",
     "algebras",

@@ -34,7 +34,8 @@ __all__ = ["fit", "predict"]
 
 _PATIENCE = 10  # seconds that a scheduler has to answer
 _MERGED = 4  # accumulators that a task merges
-_METHODS = ("predict", "predict_proba", "decision_function", "reconstruct", "transform", "inverse_transform")
+_METHODS = ("predict", "predict_proba", "decision_function", "leverage")
+_METHODS += ("reconstruct", "transform", "inverse_transform", "score_samples")
 
 E = TypeVar("E", bound=BaseELM)
 S = TypeVar("S")
@@ -100,7 +101,7 @@ def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
     X : dask array of shape (n, columns) or (n, features, d), or dask frame
     method : str, optional
         What the estimator is asked for: by default "predict", or "reconstruct" of an auto-encoder; or "predict_proba",
-        "decision_function", "transform" or "inverse_transform", where it has them.
+        "decision_function", "leverage", "transform", "inverse_transform" or "score_samples", where it has them.
 
     Returns
     -------

@@ -38,7 +38,7 @@ def rows(columns=8, count=40, dtype=np.float64, seed=0):
 
 def fitted(kind, X, **parameters):
     model = kind(**{"n_hidden": 5, "random_state": 0, "ridge": 0.1} | parameters)
-    if kind is ELMClassifier:
+    if issubclass(kind, ELMClassifier):
         return model.fit(X, np.array(["no", "yes", "perhaps"])[np.arange(len(X)) % 3])
     return model.fit(X) if kind is ELMAutoencoder else model.fit(X, X.reshape(len(X), -1)[:, :3])
 
@@ -451,8 +451,8 @@ def signed(path, *, version="1", arrays=None, types=None, **fields):
 
 @pytest.mark.usefixtures("content")
 def test_a_file_of_another_version(path):
-    reason = r"its format version is 3, and this release reads 2. Install hyperelm 9.1, which wrote it."
-    refused(signed(path, version="3", hyperelm="9.1"), reason)
+    reason = r"its format version is 4, and this release reads 3. Install hyperelm 9.1, which wrote it."
+    refused(signed(path, version="4", hyperelm="9.1"), reason)
     refused(signed(path, version="12", hyperelm="9.1\x1b[2J"), "Install a later release")
     for version in ("0", "-1", "1.0", "one", "", "1" * 10):
         refused(signed(path, version=version), f"its format version '{version}' is not a number")

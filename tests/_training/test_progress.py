@@ -66,7 +66,11 @@ def test_bar(capsys, monkeypatch):
 def test_every_pass_is_named(capsys):
     ELMRegressor("real", 30, weight_scale=1e-4, ridge=0, verbose=1, random_state=0).fit(X, X)
     error = capsys.readouterr().err
-    assert [line.partition(":")[0] for line in error.splitlines()] == ["ELMRegressor (gram)", "ELMRegressor (qr)"]
+    assert [line.partition(":")[0] for line in error.splitlines()] == [
+        "ELMRegressor (gram)",
+        "ELMRegressor (qr)",
+        "ELMRegressor (leave-one-out)",
+    ]
     ELMRegressor(n_hidden=3, verbose=1).fit((X[a : a + 20], X[a : a + 20]) for a in (0, 20, 40))
     assert "ELMRegressor (qr): 40 rows" in capsys.readouterr().err
 

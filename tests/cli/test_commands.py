@@ -66,10 +66,11 @@ def test_info(model):
     assert "i | i -1 k -j" in result.output
     assert lines["model"] == f"ELMClassifier, written by hyperelm {__version__}"
     assert lines["parameters"].startswith("164 real numbers, float64, ")  # (3 x 7 + (7 + 2 + 1) x 2) numbers
-    assert lines["input"] == "6 columns, as 2 numbers of 4 components"
+    assert lines["input"] == "6 columns, as 2 numbers of 4 components, packing full"
     assert lines["hidden"] == "7 neurons, tanh, bias, direct link"
     assert lines["trained"] == "on 50 rows by qr, and can go on"
-    assert lines["ridge"] == "0.5 (0.5)"
+    assert lines["ridge"] == "0.5"
+    assert lines["error"] == "not known"
     assert lines["random state"] == "3"
     assert lines["classes"] == "2: no, yes"
 

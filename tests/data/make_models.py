@@ -10,7 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, save
+from hyperelm import (
+    Algebra,
+    ColumnPlan,
+    ELMAutoencoder,
+    ELMClassifier,
+    ELMRegressor,
+    FrameClassifier,
+    FrameRegressor,
+    save,
+)
 from hyperelm._files import container
 
 HERE = Path(__file__).parent
@@ -27,6 +36,12 @@ def main() -> None:
     single = {"activation": "modtanh", "solver": "qr", "readout": "free"}
     classifier = ELMClassifier("quaternions", **single, **shared).fit(X.astype("f"), labels)
     autoencoder = ELMAutoencoder("klein4", encoder="orthogonal", **shared).fit(X)
+    frame = FrameRegressor("complex", **shared).fit(1000 * X + 50, X[:, :1])
+    plan = ColumnPlan.of(dict(zip("abcdef", X.T)))
+    frame.name_columns(plan.features, ["y"], plan=plan)
+    labelled = FrameClassifier("klein4", **shared).fit(1000 * X + 50, labels)
+    write(frame, 1000 * X[:2] + 50, ["predict"], [X[:2, :1].tolist()])
+    write(labelled, 1000 * X[:2] + 50, ["predict", "predict_proba"], [labels[:2].tolist()])
     write(regressor, X[:2], ["predict"], [X[:2, :2].tolist()])
     write(classifier, X[:2], ["predict", "predict_proba"], [labels[:2].tolist()])
     write(autoencoder, X[:2], ["transform", "reconstruct"], [])

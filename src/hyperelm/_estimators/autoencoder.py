@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import chunks
-from hyperelm._backend.arrays import as_precision, beside, chunk_of, namespace, to_numpy
+from hyperelm._backend.arrays import as_precision, beside, chunk_of, concatenated, namespace, to_numpy
 from hyperelm._estimators.base import BaseELM
 from hyperelm._estimators.checks import check_place, kept_types, random_generator
 from hyperelm._network.activations import Function
@@ -62,6 +63,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         See `hyperelm.linalg.lstsq`.
     chunk_size : int, optional
         Rows of a chunk; by default as many as keep the working memory small.
+    half_life : float, optional
+        For `partial_fit`: the number of further rows after which a row counts half. By default rows count for ever.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -109,6 +112,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
     True
     """
 
+    _tells_certainty = False
+
     def __init__(
         self,
         algebra: str | Algebra = "quaternions",
@@ -123,6 +128,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         ridge: float | str = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
+        half_life: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -137,6 +143,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
             ridge=ridge,
             solver=solver,
             chunk_size=chunk_size,
+            half_life=half_life,
             random_state=random_state,
             verbose=verbose,
         )
@@ -183,6 +190,33 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
                 "the first. Use fit, or encoder='random'."
             )
         self._continue(self._check_rows(X, None, sample_weight, reset=first))
+        return self
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> ELMAutoencoder:
+        """Take rows out again that the output layer was fitted to, as if it had never seen them.
+
+        The result is that of `fit` without them, with the hidden layer as it is. Sums are subtracted, which needs
+        solver "gram", or "auto" where it came to it. It is refused where too little is left of them.
+
+        Parameters
+        ----------
+        X, sample_weight : as they were given to `fit` or `partial_fit`
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMAutoencoder
+        >>> X = np.random.default_rng(0).standard_normal((200, 4))
+        >>> model = ELMAutoencoder("klein4", 3, weight_scale=0.5, ridge=0.1, random_state=0)
+        >>> model.fit(X).forget(X[:50]).n_samples_seen_
+        150
+        """
+        check_is_fitted(self, "network_")
+        self._forget(self._check_rows(X, None, sample_weight, reset=False))
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -242,6 +276,46 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         shape = self.network_.input.shape(outputs.shape[0])
         reconstructed: FloatArray = namespace(outputs=outputs).reshape(outputs, shape)
         return reconstructed
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """How usual each row is: the higher, the better the auto-encoder knows such rows.
+
+        It is minus the mean of ((x - x̂)/s)² over the columns, with the reconstruction x̂ and the standard deviation s
+        of a column of the training rows. Columns that were constant in training, and stay so, count as zero.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMAutoencoder
+        >>> X = np.random.default_rng(0).standard_normal((500, 2)) @ np.ones((2, 8))
+        >>> model = ELMAutoencoder("klein4", 2, random_state=0).fit(X)
+        >>> bool(model.score_samples(X).min() > model.score_samples(np.eye(8)).max())
+        True
+        """
+        X = self._checked_for_prediction(X, "score_samples")
+        network, size, scores = self.network_, self._checked_chunk_size() or CHUNK, []
+        spreads = as_precision(beside(self._spreads(), network.hidden_weights), network.dtype)
+        for at in chunks(X.shape[0], size):
+            chunk, xp = chunk_of(X, at), namespace(hidden_weights_=network.hidden_weights)
+            outputs = network.outputs(chunk, size)
+            x = xp.reshape(as_precision(chunk, network.dtype), outputs.shape)
+            scores.append(-xp.mean(((x - outputs) / spreads) ** 2, axis=1))
+        return concatenated(scores, axis=0)
+
+    def _spreads(self) -> NDArray[np.float64]:
+        """The standard deviations of the columns in training; 1 where the file of an earlier release lacks them."""
+        if self._scales is None:
+            return np.ones(self.network_.input.columns)
+        spread = self._scales.inputs.spread
+        return np.where(spread > 0, spread, spread.max() or 1.0)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the variance of X that the reconstruction explains, R².

@@ -7,7 +7,7 @@ layer, and fits the output layer (`_training.fitting`). The result is the networ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,12 +32,14 @@ from hyperelm._network.layout import Layout, components
 from hyperelm._network.network import Network, Scaling
 from hyperelm._network.readout import check_readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
+from hyperelm._solvers.gram import Gram
 from hyperelm._solvers.solve import SOLVERS, check_ridge
-from hyperelm._training.fitting import Fitted, fit_output
+from hyperelm._training.certainty import Certainty
+from hyperelm._training.fitting import Fitted, fit_output, fit_without
 from hyperelm._training.passes import FirstLook, Seen, Targets, Training, values
 from hyperelm._training.rows import Array, GivenChunks, LocalSource, Rows, Source, add_all, is_chunked, itself
 from hyperelm._training.scales import Scales
-from hyperelm._validation import FloatArray, check_choice, check_whole
+from hyperelm._validation import FloatArray, check_choice, check_whole, is_number
 
 E = TypeVar("E", bound="BaseELM")
 
@@ -50,7 +52,10 @@ class BaseELM(RowChecks, BaseEstimator):
     solver_: str
     weight_scale_: float
     _saved: tuple[str, ...] = ()  # fitted arrays that a file holds besides those of every model
+    _saved_if_there: tuple[str, ...] = ()  # those that it may lack
     _accumulator: Accumulator | Asleep | None
+    _certainty: Certainty | None = None  # None where no row was left out
+    _tells_certainty = True  # whether rows are left out for it
     _scales: Scales | None = None  # None where nobody looked, as in files of earlier releases
 
     def __init__(
@@ -67,6 +72,7 @@ class BaseELM(RowChecks, BaseEstimator):
         ridge: float | str = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
+        half_life: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -81,6 +87,7 @@ class BaseELM(RowChecks, BaseEstimator):
         self.ridge = ridge
         self.solver = solver
         self.chunk_size = chunk_size
+        self.half_life = half_life
         self.random_state = random_state
         self.verbose = verbose
 
@@ -134,6 +141,10 @@ class BaseELM(RowChecks, BaseEstimator):
         check_ridge(self.ridge)
         check_choice(self.solver, SOLVERS, "solver")
         self._checked_chunk_size()
+        if self.half_life is not None and not (is_number(self.half_life) and self.half_life > 0):
+            raise ValueError(
+                f"`half_life` must be a number of rows above 0, or None where rows never fade, got {self.half_life!r}."
+            )
 
     def _checked_chunk_size(self) -> int | None:
         if self.chunk_size is not None:
@@ -223,21 +234,59 @@ class BaseELM(RowChecks, BaseEstimator):
                 "`solver` must not be 'svd' for partial_fit, which does not keep rows. Use 'qr' or 'auto'."
             )
         if not self.__sklearn_is_fitted__():
+            self._check_solver()
+            rows, _ = self._aged(rows)
             # An iterator, since later calls cannot read these rows again.
             self._fit(LocalSource(iter([rows]), len(rows), self._title()))
             return
+        training, before = self._resumed(rows, "partial_fit")
+        rows, remains = self._aged(rows)
+        self._train(LocalSource([rows], len(rows), self._title()), training, before, remains)
+
+    def _aged(self, rows: Rows) -> tuple[Rows, float]:
+        """Rows with what their age leaves of their weights, and what it leaves of all rows before them."""
+        if self.half_life is None:
+            return rows, 1.0
+        n_rows = len(rows)
+        weight = 0.5 ** (np.arange(n_rows - 1, -1, -1) / self.half_life)
+        if rows.weight is not None:
+            weight *= rows.weight[slice(0, n_rows)]
+        return replace(rows, weight=weight), float(0.5 ** (n_rows / self.half_life))
+
+    def _forget(self, rows: Rows) -> None:
+        """Fit without rows that were seen."""
+        if self.half_life is not None:
+            raise ValueError(
+                f"`half_life` must be None to forget rows, got {self.half_life!r}: what they count by now is not "
+                "known. Wait until they have faded, or fit again without them."
+            )
+        training, before = self._resumed(rows, "forget")
+        if not isinstance(before, Gram):
+            raise ValueError(
+                f"`solver` must be 'gram' to forget rows, got a model fitted by {before.method!r}: rows can be "
+                "subtracted from normal equations only. Fit with solver='gram', or without these rows."
+            )
+        if len(rows) >= before.n_rows:
+            raise ValueError(f"`X` must leave some of the {before.n_rows} rows seen, got {len(rows)} rows to forget.")
+        source = LocalSource([rows], len(rows), self._title())
+        fitted = fit_without(source, training, ridge=self.ridge, labels=self._judged_by_labels(), before=before)
+        self._certainty = None  # which these rows had a part in
+        self._keep(fitted, training, rows.X)
+
+    def _resumed(self, rows: Rows, method: str) -> tuple[Training, Accumulator]:
+        """The pass that takes more rows into the output layer, and the accumulator of those seen so far."""
         if self._accumulator is None:
             raise ValueError(
-                "partial_fit needs the accumulator of the rows seen, which this model lacks: solver='svd' keeps none, "
+                f"{method} needs the accumulator of the rows seen, which this model lacks: solver='svd' keeps none, "
                 "and a file has it only from `save(model, path, state=True)`. Save it so, or fit it again."
             )
         self._check_solver()  # which may have been changed since; the layers may not
         network = self.network_
         self._check_unchanged(rows, network)
-        check_place(rows.X, network.hidden_weights, f"{type(self).__name__}.partial_fit()")
+        check_place(rows.X, network.hidden_weights, f"{type(self).__name__}.{method}()")
         encoder = Given(to_numpy(network.hidden_weights))
         training = self._training(encoder, network.activation, network.input, network.output)
-        self._train(LocalSource([rows], len(rows), self._title()), training, self._accumulator.awake())
+        return training, self._accumulator.awake()
 
     def _check_unchanged(self, rows: Rows, network: Network) -> None:
         layers = network.neurons, network.has_bias, network.has_direct_link, network.readout.name
@@ -253,13 +302,24 @@ class BaseELM(RowChecks, BaseEstimator):
             wanted = network.output.shape(len(rows))
             raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
 
-    def _train(self, source: Source, training: Training, before: Accumulator | None) -> None:
-        """Fit the output layer and keep the network. `before` is the accumulator of rows that were seen earlier."""
+    def _train(self, source: Source, training: Training, before: Accumulator | None, remains: float = 1.0) -> None:
+        """Fit the output layer and keep the network.
+
+        `before` is the accumulator of rows that were seen earlier, `remains` the share that is left of their weights.
+        """
         fitted = fit_output(
-            source, training, solver=self.solver, ridge=self.ridge, labels=self._judged_by_labels(), before=before
+            source,
+            training,
+            solver=self.solver,
+            ridge=self.ridge,
+            labels=self._judged_by_labels(),
+            certain=self._tells_certainty,
+            before=before,
+            remains=remains,
         )
         if before is None:
             self._scales = self._scales_of(fitted)
+        self._certainty = fitted.certainty
         self._keep(fitted, training, source.first.X)
 
     def _keep(self, fitted: Fitted, training: Training, X: Array) -> None:
@@ -348,6 +408,7 @@ class Parts:
 
     numbers : what `fit` found, by attribute
     arrays : fitted arrays, by attribute
+    certainty : what rows that were left out tell, if any were
     container : what `set_output` was told, if anything
     """
 
@@ -357,6 +418,7 @@ class Parts:
     accumulator: Accumulator | Asleep | None
     scales: Scales | None
     container: str | None
+    certainty: Certainty | None = None
 
 
 # What `fit` found, with its type.
@@ -374,15 +436,20 @@ def saved_arrays(model_class: type[BaseELM]) -> tuple[str, ...]:
     return model_class._saved
 
 
+def optional_arrays(model_class: type[BaseELM]) -> tuple[str, ...]:
+    """The fitted arrays that a file of such a model may hold."""
+    return model_class._saved_if_there
+
+
 def taken_apart(model: BaseELM) -> Parts:
     """The parts of a fitted model, with its weights in NumPy."""
-    names = [name for name in ("feature_names_in_", "classes_") if hasattr(model, name)]
+    names = [name for name in ("feature_names_in_", "classes_", *optional_arrays(type(model))) if hasattr(model, name)]
     arrays = {name: to_numpy(getattr(model, name)) for name in (*names, *saved_arrays(type(model)))}
     numbers = {name: wanted(getattr(model, name)) for name, wanted in NUMBERS.items()}
     numbers |= {"loo_error_": model.loo_error_, "solver_": model.solver_}
     container = getattr(model, "_sklearn_output_config", {}).get("transform")
     network = model.network_.to(np.zeros(0))
-    return Parts(network, numbers, arrays, model._accumulator, model._scales, container)
+    return Parts(network, numbers, arrays, model._accumulator, model._scales, container, model._certainty)
 
 
 def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Parts) -> E:
@@ -395,6 +462,7 @@ def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Par
     for name, value in (*parts.numbers.items(), *parts.arrays.items()):
         setattr(model, name, value)
     model.network_, model._accumulator, model._scales = parts.network, parts.accumulator, parts.scales
+    model._certainty = parts.certainty
     if parts.container is not None:
         model.set_output(transform=parts.container)
     model._check_restored()

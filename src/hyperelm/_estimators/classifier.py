@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
-from hyperelm._backend.arrays import beside, cumulative_sums, detached, kept_beside, namespace, taken, to_numpy
+from hyperelm._backend.arrays import detached, kept_beside, namespace, taken, to_numpy
 from hyperelm._estimators.base import BaseELM
-from hyperelm._network import activations
 from hyperelm._network.layout import Layout
+from hyperelm._solvers.calibration import Probabilities
 from hyperelm._training.passes import Seen, Targets
 from hyperelm._training.rows import Array, Rows, Source, Stored, is_stored
 from hyperelm._validation import FloatArray
@@ -55,6 +56,8 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         See `hyperelm.linalg.lstsq`.
     chunk_size : int, optional
         Rows of a chunk; by default as many as keep the working memory small.
+    half_life : float, optional
+        For `partial_fit`: the number of further rows after which a row counts half. By default rows count for ever.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -113,6 +116,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         ridge: Any = "auto",
         solver: str = "auto",
         chunk_size: int | None = None,
+        half_life: float | None = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -129,6 +133,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             ridge=ridge,
             solver=solver,
             chunk_size=chunk_size,
+            half_life=half_life,
             random_state=random_state,
             verbose=verbose,
         )
@@ -188,6 +193,40 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         self._continue(self._check_rows(X, y, sample_weight, reset=first))
         return self
 
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> ELMClassifier:
+        """Take rows out again that the output layer was fitted to, as if it had never seen them.
+
+        The result is that of `fit` without them, with the hidden layer as it is. Sums are subtracted, which needs
+        solver "gram", or "auto" where it came to it. It is refused where too little is left of them. The scale
+        of the probabilities is then 3, until another `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as they were given to `fit` or `partial_fit`
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMClassifier
+        >>> X = np.random.default_rng(0).standard_normal((200, 4))
+        >>> y = X[:, 0] > X[:, 1]
+        >>> model = ELMClassifier("klein4", 8, weight_scale=0.5, ridge=0.1, random_state=0)
+        >>> model.fit(X, y).forget(X[:50], y[:50]).n_samples_seen_
+        150
+        """
+        check_is_fitted(self, "network_")
+        if self._is_balanced():
+            raise ValueError(
+                "`class_weight` must not be 'balanced' to forget rows, as the counts of the classes would change. Pass "
+                "a dict, or sample_weight, to `fit`."
+            )
+        self._forget(self._check_rows(X, y, sample_weight, reset=False))
+        return self
+
     def decision_function(self, X: Any) -> FloatArray:
         """The outputs of the network.
 
@@ -207,11 +246,10 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             return self.network_.within_precision(scores[:, 1] - scores[:, 0], X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability vector nearest to the outputs.
+        """The probabilities of the classes, never 0 or 1.
 
-        Least squares on indicators estimates the probabilities of the classes, but its outputs may be negative or
-        not sum to one; they are projected onto the vectors that do neither. They are not calibrated: see
-        `sklearn.calibration.CalibratedClassifierCV`.
+        They are in proportion to exp(a y) of the outputs y. The scale a is the one by which outputs for rows that were
+        left out make their labels likeliest. Where no row could be left out, as after `partial_fit`, it is 3.
 
         Parameters
         ----------
@@ -221,7 +259,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         -------
         array of shape (n, n_classes)
         """
-        return _nearest_probabilities(self._outputs(X, "predict_proba")[1])
+        return self._probabilities.of(self._outputs(X, "predict_proba")[1])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest output.
@@ -238,6 +276,10 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         largest = to_numpy(namespace(scores=scores).argmax(scores, axis=1))
         labels: NDArray[Any] = taken(self.classes_, largest)
         return labels
+
+    @property
+    def _probabilities(self) -> Probabilities:
+        return self._certainty if isinstance(self._certainty, Probabilities) else Probabilities()
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
         if is_stored(y) or before is not None:
@@ -365,20 +407,3 @@ def _check_known(labels: NDArray[Any], classes: NDArray[Any]) -> None:
 
 def _unique(labels: Any) -> NDArray[Any]:
     return np.unique(to_numpy(labels))
-
-
-def _nearest_probabilities(scores: FloatArray) -> FloatArray:
-    """The Euclidean projection of rows onto the simplex: max(s - t, 0) with the t that makes them sum to one.
-
-    With the scores in descending order, t is the largest of the (s₁ + … + s_k - 1)/k. As t moves with the scores, they
-    are taken relative to the largest, whose sums are numbers.
-    """
-    xp = namespace(scores=scores)
-    with np.errstate(over="ignore"):
-        scores = scores - xp.max(scores, axis=1, keepdims=True)
-        ordered = xp.flip(xp.sort(scores, axis=1), axis=1)
-        sums = cumulative_sums(ordered)
-    counts = beside(np.arange(1.0, scores.shape[1] + 1), scores)
-    threshold = xp.max((sums - 1) / counts, axis=1)
-    left: FloatArray = activations.apply(activations.ACTIVATIONS["relu"], scores - threshold[:, None], -1)
-    return left

@@ -146,6 +146,11 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, joint: bool = False) -> tuple[FloatArray, FloatArray]:
+        """`ELMRegressor.predict_interval` of the best model. It does not count that the model was chosen."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_interval(X, coverage, joint=joint)
+
     def _checked_target(self, y: Any) -> NDArray[Any]:
         return to_numpy(checked_target(self, y))
 

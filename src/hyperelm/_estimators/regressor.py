@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
-from hyperelm._backend.arrays import as_array, moved, namespace
+from hyperelm._backend.arrays import as_array, as_precision, beside, moved, namespace, numpy_dtype
 from hyperelm._estimators.base import BaseELM
 from hyperelm._estimators.checks import as_given, precision
+from hyperelm._network.network import Network
+from hyperelm._training.certainty import Intervals, layout_of_probes
 from hyperelm._training.passes import check_range
 from hyperelm._training.rows import Array, Stored, is_stored
-from hyperelm._validation import FloatArray
+from hyperelm._validation import FloatArray, is_number
 
 
 class ELMRegressor(RegressorMixin, BaseELM):
@@ -52,6 +56,8 @@ class ELMRegressor(RegressorMixin, BaseELM):
         See `hyperelm.linalg.lstsq`.
     chunk_size : int, optional
         Rows of a chunk; by default as many as keep the working memory small.
+    half_life : float, optional
+        For `partial_fit`: the number of further rows after which a row counts half. By default rows count for ever.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         1 shows progress.
@@ -136,6 +142,37 @@ class ELMRegressor(RegressorMixin, BaseELM):
         self._continue(self._check_rows(X, y, sample_weight, reset=first))
         return self
 
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> ELMRegressor:
+        """Take rows out again that the output layer was fitted to, as if it had never seen them.
+
+        The result is that of `fit` without them, with the hidden layer as it is. Sums are subtracted, which needs
+        solver "gram", or "auto" where it came to it. It is refused where too little is left of them. Intervals
+        need another `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as they were given to `fit` or `partial_fit`
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMRegressor
+        >>> X = np.random.default_rng(0).standard_normal((200, 4))
+        >>> y = X[:, 0] * X[:, 1]
+        >>> model = ELMRegressor("klein4", 8, weight_scale=0.5, ridge=0.1, random_state=0)
+        >>> model.fit(X, y).forget(X[:50], y[:50]).n_samples_seen_
+        150
+        >>> bool(np.allclose(model.predict(X), model.fit(X[50:], y[50:]).predict(X)))
+        True
+        """
+        check_is_fitted(self, "network_")
+        self._forget(self._check_rows(X, y, sample_weight, reset=False))
+        return self
+
     def predict(self, X: Any) -> FloatArray:
         """The network's output.
 
@@ -151,6 +188,104 @@ class ELMRegressor(RegressorMixin, BaseELM):
         _, outputs = self._outputs(X, "predict")
         Y: FloatArray = namespace(X=outputs).reshape(outputs, self.network_.output.shape(outputs.shape[0]))
         return Y
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, joint: bool = False) -> tuple[FloatArray, FloatArray]:
+        """The ends of an interval around every prediction that holds new targets with this probability.
+
+        It is as wide as the leave-one-out residuals of the training rows tell, and wider where a row is unlike them
+        (`leverage`). The probability is one over training rows and new rows that are exchangeable, not one for each
+        row. Later parts of a series are not exchangeable with earlier ones.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+        coverage : float between 0 and 1, default=0.9
+        joint : bool, default=False
+            Whether all outputs of a row shall be within their intervals at once, with this probability.
+
+        Returns
+        -------
+        lower, upper : arrays of the shape of `predict(X)`
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.preprocessing import scale
+        >>> from hyperelm import ELMRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = ELMRegressor(random_state=0).fit(scale(X[:300]), y[:300])
+        >>> lower, upper = model.predict_interval(scale(X[300:]), coverage=0.9)
+        >>> bool(((lower <= y[300:]) & (y[300:] <= upper)).mean() > 0.85)
+        True
+        """
+        if not (is_number(coverage) and 0 < coverage < 1):
+            raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}.")
+        X = self._checked_for_prediction(X, "predict_interval")
+        intervals = self._intervals("predict_interval")
+        residuals = intervals.residuals
+        if coverage > residuals.largest_coverage:
+            raise ValueError(
+                f"`coverage` must be at most {residuals.largest_coverage:.4g} with the {residuals.count:.4g} samples "
+                f"that were left out, got {coverage!r}. Fit to more rows, or give weights a mean of 1."
+            )
+        network = self.network_
+        outputs, probed = network.outputs_beside(self._probing(intervals), X, self._checked_chunk_size())
+        xp = namespace(outputs=outputs)
+        halves = residuals.half_widths(coverage, joint=bool(joint))
+        if network.scaling is not None:
+            halves = halves * network.scaling.output_scale
+        spread = (1 + xp.mean(probed**2, axis=1)) ** 0.5
+        half = spread[:, None] * as_precision(beside(halves, outputs), numpy_dtype(outputs))
+        shape = network.output.shape(outputs.shape[0])
+        return xp.reshape(outputs - half, shape), xp.reshape(outputs + half, shape)
+
+    def leverage(self, X: Any) -> FloatArray:
+        """How unlike the training rows each row is: 0 for one that the output layer has seen over and over.
+
+        It is h = a (AᵀA + λ)⁻¹ aᵀ of the hidden numbers a of a row and A of the training rows. An error of a prediction
+        has a spread of √(1 + h) times that of the targets' noise. The training rows have a mean of at most the number
+        of unknowns divided by that of rows. With more than 64 unknowns it is estimated, to about 18 %.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns) or (n, features, d)
+
+        Returns
+        -------
+        array of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hyperelm import ELMRegressor
+        >>> X = np.random.default_rng(0).standard_normal((500, 4))
+        >>> model = ELMRegressor("klein4", 20, random_state=0).fit(X, X[:, 0] * X[:, 1])
+        >>> bool(model.leverage(5 * X).mean() > 5 * model.leverage(X).mean())
+        True
+        """
+        X = self._checked_for_prediction(X, "leverage")
+        probed = self._probing(self._intervals("leverage")).outputs(X, self._checked_chunk_size())
+        leverages: FloatArray = namespace(probed=probed).mean(probed**2, axis=1)
+        return leverages
+
+    def _intervals(self, method: str) -> Intervals:
+        if not isinstance(self._certainty, Intervals):
+            raise ValueError(
+                f"{method} needs rows that were left out, of which this model has none: it was fitted to rows that are "
+                "read once, by partial_fit or from an iterator, or comes from a file of an earlier release. Call fit "
+                "with rows that can be read again."
+            )
+        return self._certainty
+
+    def _probing(self, intervals: Intervals) -> Network:
+        """The network with the probes as its output layer."""
+        network = self.network_
+        layout, scaling = layout_of_probes(network.algebra.dim), network.scaling
+        if scaling is not None:
+            one = np.ones(layout.columns, network.dtype)
+            scaling = replace(scaling, output_offset=0 * one, output_scale=one)
+        weights = as_precision(moved(intervals.probes, network.output_weights), network.dtype)
+        return replace(network, output=layout, output_weights=weights, scaling=scaling)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R², the mean over the columns or the components of y.

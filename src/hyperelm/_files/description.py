@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from hyperelm._estimators import ELMAutoencoder, ELMClassifier
 from hyperelm._estimators.base import taken_apart
+from hyperelm._estimators.frame import FrameRegressor, NamedColumns
 from hyperelm._files.models import loaded
 from hyperelm._files.writing import printable
 from hyperelm._network import activations
 from hyperelm._network.layout import Layout
+
+_SHOWN = 20  # names that a line lists
 
 
 def describe(path: str | os.PathLike[str]) -> str:
@@ -39,26 +43,27 @@ def describe(path: str | os.PathLike[str]) -> str:
     source, target, M = network.input, network.output, network.output_weights
     full = network.n_components if network.readout.algebra is None else source.dim * len(M)
     can_go_on = taken_apart(model).accumulator is not None
+    error = model.loo_error_
+    unit = " (1 is the variance of the targets)" if isinstance(model, FrameRegressor) else ""
     facts = {
         "model": f"{type(model).__name__}, written by hyperelm {str(header.get('hyperelm'))[:40]}",
         "parameters": f"{network.n_parameters:,} real numbers, {network.dtype}, {os.stat(path).st_size:,} bytes in all",
-        "input": f"{_form(source)} of {source.dim} components",
-        "hidden": f"{network.neurons} neurons, {activations.name_of(network.activation)}"
+        **(_columns_of(model) if isinstance(model, NamedColumns) else {}),
+        "input": f"{_form(source)} of {_counted(source.dim, 'component')}, packing {model.packing}",
+        "hidden": f"{_counted(network.neurons, 'neuron')}, {activations.name_of(network.activation)}"
         + (", bias" if network.has_bias else "")
         + (", direct link" if network.has_direct_link else ""),
         "output": f"{_form(target)}; weights {' x '.join(map(str, M.shape))}, readout {network.readout.name}",
-        "trained": f"on {model.n_samples_seen_:,} rows by {model.solver_}, "
+        "trained": f"on {_counted(model.n_samples_seen_, 'row')} by {model.solver_}, "
         + ("and can go on" if can_go_on else "without the accumulator to go on"),
-        "ridge": f"{model.ridge_:g} ({model.ridge})"
-        + ("" if model.loo_error_ is None else f", mean squared error {model.loo_error_:.4g} on rows left out"),
-        "weight scale": f"{model.weight_scale_:g} ({model.weight_scale})",
+        "error": "not known" if error is None else f"{error:.4g}, the mean square for rows left out one by one{unit}",
+        "ridge": _found(model.ridge_, model.ridge),
+        "weight scale": _found(model.weight_scale_, model.weight_scale),
         "rank": f"{model.rank_} of {full}, condition {model.condition_:.3g}",
         "random state": str(model.random_state),
     }
     if isinstance(model, ELMClassifier):
-        facts["classes"] = f"{len(model.classes_)}: {', '.join(map(str, model.classes_[:20]))}" + "…" * (
-            len(model.classes_) > 20
-        )
+        facts["classes"] = f"{len(model.classes_)}: {_few(model.classes_)}"
     if isinstance(model, ELMAutoencoder):
         facts["encoder"] = model.encoder
     tables = [str(model.algebra_)]
@@ -69,5 +74,31 @@ def describe(path: str | os.PathLike[str]) -> str:
 
 
 def _form(layout: Layout) -> str:
-    given = {1: "one value", 2: f"{layout.columns} columns", 3: f"{layout.features} x {layout.dim} components"}
-    return f"{given[layout.ndim]}, as {layout.features} number{'s' if layout.features > 1 else ''}"
+    columns = _counted(layout.columns, "column")
+    given = {1: "one value", 2: columns, 3: f"{layout.features} x {_counted(layout.dim, 'component')}"}
+    return f"{given[layout.ndim]}, as {_counted(layout.features, 'number')}"
+
+
+def _columns_of(model: NamedColumns) -> dict[str, str]:
+    """The columns of a file that a model knows, and what was done to them."""
+    window, horizon, plan = int(model.window_[0]), int(model.horizon_[0]), model.plan_
+    facts = {"target": ", ".join(model.target_names_), "columns": _few([step.name for step in plan.used])}
+    if window:
+        ahead = "the next row" if horizon == 1 else f"{horizon} rows ahead"
+        facts["window"] = f"{_counted(window, 'row')}, for {ahead}"
+    for n, line in enumerate(plan.lines()):
+        facts["done to them" if not n else " " * n] = line
+    return facts
+
+
+def _found(value: float, given: object) -> str:
+    """A parameter, and what it was chosen by, if it was chosen."""
+    return f"{value:g} ({given})" if isinstance(given, str) else f"{value:g}"
+
+
+def _few(names: Sequence[object]) -> str:
+    return ", ".join(map(str, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

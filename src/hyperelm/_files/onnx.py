@@ -4,8 +4,7 @@
 
 with A = Φ_R(W)ᵀ and B = Φ_R(M)ᵀ on raw columns, so that packing is part of the matrices. In single precision c is the
 mean of the training columns, which would cancel in X A + a, and a and b are found in double. A classifier's label is
-that of the largest output; its probabilities are the nearest point of the simplex, max(y - t, 0) with
-t = max_k (y₁ + … + y_k - 1)/k over the outputs in descending order.
+that of the largest output; its probabilities are δ + (1 - Cδ) softmax(s Y) of C classes, with the scale s of the model.
 
 A graph whose inputs and outputs are of single precision computes in single precision, too, if it then agrees with the
 graph of double precision on rows like the training rows. Otherwise it computes in double.
@@ -25,6 +24,7 @@ from hyperelm._files.models import fitted_elm
 from hyperelm._network import activations
 from hyperelm._network.layout import Layout
 from hyperelm._network.network import Network
+from hyperelm._solvers.calibration import Probabilities
 from hyperelm._training.scales import Scales
 from hyperelm._validation import check_choice
 
@@ -221,15 +221,11 @@ def _add_classifier(graph: _Graph, parts: Parts) -> None:
     first = graph.node("ArgMax", scores, axis=1, keepdims=0)
     label = graph.node("Gather", graph.constant(_labels(labels)), first)
     graph.output("label", label, Layout(1, 1, 1, 1, 0, 1), _labels(labels))
-    # One row more, which is cut off again: runtimes before 1.31 die of sorting none.
-    padded = graph.node("Pad", scores, graph.constant(np.array([0, 0, 1, 0])))
-    ordered, _ = graph.nodes("TopK", 2, padded, graph.constant(np.array([classes])), axis=1)
-    sums = graph.node("CumSum", ordered, graph.constant(np.array(1)))
-    excess = graph.node("Sub", sums, graph.floats(np.ones(1)))
-    means = graph.node("Div", excess, graph.floats(np.arange(1, classes + 1)))
-    largest = graph.node("ReduceMax", means, graph.constant(np.array([1])))
-    threshold = graph.node("Slice", largest, *(graph.constant(np.array([n])) for n in (0, -1, 0)))
-    probabilities = graph.node("Relu", graph.node("Sub", scores, threshold))
+    certainty = parts.certainty if isinstance(parts.certainty, Probabilities) else Probabilities()
+    shares = graph.node("Softmax", graph.node("Mul", scores, graph.floats(np.array(certainty.scale))), axis=1)
+    floor = certainty.floor(graph.outside)
+    less = graph.node("Mul", shares, graph.floats(np.array(1 - classes * floor)))
+    probabilities = graph.node("Add", less, graph.floats(np.array(floor)))
     graph.output("probabilities", probabilities, Layout(2, classes, classes, 1, 0, 1))
 
 

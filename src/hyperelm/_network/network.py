@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,15 @@ class Network:
         """The output of the network for raw rows, (n, columns)."""
         return self._by_chunks(X, self._chunk_outputs, self.output.columns, chunk_size)
 
+    def outputs_beside(self, other: Network, X: Any, chunk_size: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """The outputs for raw rows, and those of a network that has the same hidden layer."""
+        readouts, biases = zip(*((n.operators.readout, n.operators.readout_bias) for n in (self, other)))
+        bias = None if biases[0] is None else concatenated(biases, axis=0)
+        joined = replace(self.operators, readout=concatenated(readouts, axis=1), readout_bias=bias)
+        columns = self.output.columns
+        both = self._by_chunks(X, partial(self._chunk_outputs, ops=joined), columns + other.output.columns, chunk_size)
+        return both[:, :columns], both[:, columns:]
+
     def _by_chunks(self, X: Any, layers: Callable[[Any], Any], columns: int, chunk_size: int | None) -> FloatArray:
         Y: FloatArray = empty((X.shape[0], columns), self.hidden_weights)
         for at in chunks(X.shape[0], chunk_size or CHUNK):
@@ -172,12 +182,14 @@ class Network:
     def _chunk_codes(self, X: Any) -> FloatArray:
         return self._in_range(X, lambda product, dtype: self._hidden(self._columns(X, dtype), product))
 
-    def _chunk_outputs(self, X: Any) -> FloatArray:
+    def _chunk_outputs(self, X: Any, ops: Operators | None = None) -> FloatArray:
+        ops = self.operators if ops is None else ops
+
         def both(product: Product, dtype: np.dtype[Any]) -> FloatArray:
             x = self._columns(X, dtype)
             H = self._hidden(x, product)
             seen = concatenated([H, x], axis=1) if self.has_direct_link else H
-            return product(seen, self.operators.readout, self.operators.readout_bias)
+            return product(seen, ops.readout, ops.readout_bias)
 
         return self._in_range(X, both)
 

@@ -145,6 +145,11 @@ class Accumulator(ABC):
         self.square += other.square
         self.square_H += other.square_H
 
+    def fade(self, share: float) -> None:
+        """Let every row seen so far count this share of what it counted."""
+        self._fade(share)
+        self.weight, self.square, self.square_H = share * self.weight, share * self.square, share * self.square_H
+
     def made_room(self, H: FloatArray, T: FloatArray, weight: FloatArray | None, ridge: float) -> Accumulator:
         """The accumulator to add these rows to, for a fixed ridge: this one, or one that takes its place.
 
@@ -248,6 +253,10 @@ class Accumulator(ABC):
         """Add the sums of an accumulator of the same class and sizes."""
 
     @abstractmethod
+    def _fade(self, share: float) -> None:
+        """Multiply all sums by this share."""
+
+    @abstractmethod
     def combined(self, C: NDArray[np.float64]) -> Accumulator:
         """The accumulator of the targets TC, C being (N, R) and real, but for their squares."""
 
@@ -271,7 +280,8 @@ class Accumulator(ABC):
         if self.algebra.dim == 1:
             return xs[0][:, :, None]
         basis = block_basis(self.algebra)
-        image = scratch((self.algebra.dim, self.unknowns, self.targets), self.dtype)
+        targets = xs[0].shape[1] // basis.blocks[0].copies
+        image = scratch((self.algebra.dim, self.unknowns, targets), self.dtype)
         for x, at, block in zip(xs, basis.coordinate_slices, basis.blocks):
             put_coordinates(x, image, at, block)
         return from_planes(image, basis.coordinates)

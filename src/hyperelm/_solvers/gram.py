@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import unit_algebra
@@ -83,6 +84,7 @@ class Gram(Accumulator):
             self._plan = gram_plan(self._unit, search=is_large_product(unknowns, unknowns))
         self._squares: FloatArray | None = None
         self._crosses: list[Cross] = []
+        self._taken = 0.0  # Σ w‖h‖² of the rows that were taken out again
 
     def __getstate__(self) -> dict[str, Any]:
         """In NumPy, and with HᵀT in the block basis: that is half as large, which matters on a cluster."""
@@ -197,6 +199,32 @@ class Gram(Accumulator):
             n = self._place_of(right)
             before = 0 if n == len(self._crosses) else to_numpy(self._crosses[n].sums)
             self._crosses[n : n + 1] = [Cross(right, before + to_numpy(sums))]
+
+    def _fade(self, share: float) -> None:
+        self._squares = None if self._squares is None else self._squares * share
+        self._crosses = [Cross(right, sums * share) for right, sums in self._crosses]
+
+    def take_out(self, other: Gram) -> None:
+        """Become the accumulator of the rows that `other` has not seen. All of its rows must be among those here."""
+        other.fade(-1.0)
+        self.merge(other)
+        self.n_rows, self.n_counted = self.n_rows - 2 * other.n_rows, self.n_counted - 2 * other.n_counted
+        self._taken -= other.square_H
+        self.square = max(self.square, 0.0)  # which rounding may have left below zero
+
+    @property
+    def cancelled(self) -> float:
+        """By which factor the rounding of the sums has grown beside them, since rows were taken out."""
+        return (self.square_H + self._taken) / self.square_H if self.square_H > 0 else math.inf
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the sums are, up to rounding, sums of squares. They may not be if rows were taken out that are not in."""
+        for problem in self.problems():
+            values = linalg.eigvalsh(problem.gram, check_finite=False)
+            if values[0] < -problem.floor * self.cancelled * max(values[-1], 0.0):
+                return False
+        return self.n_rows >= 0 and self.weight > 0
 
     def restricted(self, unknowns: NDArray[np.intp]) -> Gram:
         part = self._part(len(unknowns), self.targets)

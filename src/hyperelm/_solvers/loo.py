@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from hyperelm._algebra.blocks import Block
 from hyperelm._linalg.planes import block_basis, block_matrix, coordinate_matrix, from_planes, planes, put_coordinates
 from hyperelm._solvers.accumulator import Accumulator, check_weight
-from hyperelm._solvers.problem import Array, Cholesky, Reduced
-from hyperelm._solvers.spectrum import Spectrum, default_rtol
+from hyperelm._solvers.problem import Array, Cholesky, NormalEquations, Reduced
+from hyperelm._solvers.spectrum import Spectrum, default_rtol, project_out
 from hyperelm._validation import FloatArray
 
 
@@ -111,14 +111,9 @@ class BySpectrum(NamedTuple):
         """The residuals e, (n, ridges, copies, N, m), of rows in the block with this number, their leverage matrices,
         (n, n, ridges, m), without the weight, and the rounding of these, (ridges, 1)."""
         n, m, copies, N = block.rest.shape
-        spectrum, ridges, part, dtype = self.spectrum, self.ridges, self.spectrum.parts[number], block.rows.real.dtype
-        # All in units of the largest singular value, as the squares of rows may be beyond their precision.
-        unit = spectrum.largest or 1.0
-        P = (block.rows / dtype.type(unit)) @ part.V  # A V
-        sigma = np.asarray(part.sigma, np.float64) / unit
-        # S = V diag(σ² + λ) Vᴴ, so S⁻¹ divides by these. Singular values that count as zero are left out.
-        below = sigma**2 + (ridges / unit / unit)[:, None]
-        seen = (ridges[:, None] > 0) & (below > 0) | (sigma > default_rtol(spectrum.accumulator))
+        ridges, part, dtype = self.ridges, self.spectrum.parts[number], block.rows.real.dtype
+        P = (block.rows / dtype.type(self._unit)) @ part.V  # A V
+        sigma, below, seen = self._denominators(number)
         inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen).astype(dtype, copy=False)
         # M = V diag(σ/(σ²+λ)) z, so e = A V diag(σ/(σ²+λ)) z - t.
         coefficients = (inverse * sigma.astype(dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
@@ -128,6 +123,29 @@ class BySpectrum(NamedTuple):
         leverage = _leverages(lambda p, q: inverse @ (P[p] * P[q].conj()).T, block.free, len(ridges))
         loss = below.max(axis=1, initial=0) / below.min(axis=1, initial=np.inf, where=seen)
         return e, leverage, _rounding(self.accumulator, loss[:, None])
+
+    def half_inverse(self, number: int, columns: Array) -> Array:
+        """C columns of the block with this number, for the first ridge, where CCᴴ = S⁻¹."""
+        part = self.spectrum.parts[number]
+        _, below, seen = self._denominators(number)
+        roots = np.sqrt(np.divide(1, below[0], out=np.zeros(below.shape[1]), where=seen[0])) / self._unit
+        return np.asarray(part.V @ (roots.astype(part.V.real.dtype)[:, None] * columns))
+
+    @property
+    def _unit(self) -> float:
+        """The largest singular value: squares of rows in other units may be beyond their precision."""
+        return self.spectrum.largest or 1.0
+
+    def _denominators(self, number: int) -> tuple[Array, Array, Array]:
+        """σ, (K,), and σ² + λ, (ridges, K), in this unit, and which of these count.
+
+        S = V diag(σ² + λ) Vᴴ, so S⁻¹ divides by them. Singular values that count as zero are left out.
+        """
+        ridges, unit = self.ridges, self._unit
+        sigma = np.asarray(self.spectrum.parts[number].sigma, np.float64) / unit
+        below = sigma**2 + (ridges / unit / unit)[:, None]
+        seen = (ridges[:, None] > 0) & (below > 0) | (sigma > default_rtol(self.spectrum.accumulator))
+        return sigma, below, seen
 
 
 class AtOneRidge(NamedTuple):
@@ -169,8 +187,26 @@ class AtOneRidge(NamedTuple):
         # (n, m, copies, N) -> (n, 1, copies, N, m)
         return e.transpose(0, 2, 3, 1)[:, None], leverage, _rounding(self.accumulator, np.full((1, 1), loss))
 
+    def half_inverse(self, number: int, columns: Array) -> Array:
+        """As that of `BySpectrum`: G⁻¹ columns."""
+        return self.factors[number].half_solution(columns)
+
 
 LeaveOneOut = BySpectrum | AtOneRidge
+
+
+def at_ridge(accumulator: Accumulator, ridge: float, free: Sequence[int]) -> LeaveOneOut:
+    """What leaves rows out for this ridge; `free` names unknowns that it does not penalise."""
+    problems = accumulator.problems()
+    normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
+    if ridge > 0 and len(normal) == len(problems):
+        reduced = project_out(accumulator, normal, free)
+        factors = [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
+        if len(factors) == len(problems):
+            largest = max(part.problem.largest() for part in reduced)
+            return AtOneRidge(accumulator, reduced, factors, ridge, largest)
+    # Without a ridge nothing is penalised.
+    return BySpectrum(Spectrum(accumulator, free if ridge > 0 else (), problems), np.array([ridge]))
 
 
 @lru_cache(maxsize=256)

@@ -125,6 +125,11 @@ class Cholesky:
         (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, columns))
         return np.conj(trsm(1, self.S, columns, trans_a=1, overwrite_b=True).T)
 
+    def half_solution(self, columns: Array) -> Array:
+        """G⁻¹ columns, so that (AG⁻¹)(AG⁻¹)ᴴ = A (f²AᴴA + λ)⁻¹ Aᴴ."""
+        solved = linalg.solve_triangular(self.S, columns.conj(), check_finite=False).conj()
+        return np.asarray(solved / solved.real.dtype.type(self.factor))
+
 
 @dataclass(frozen=True)
 class NormalEquations:

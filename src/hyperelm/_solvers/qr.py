@@ -89,6 +89,11 @@ class QR(Accumulator):
             self._fold(n, np.triu(R), qt)
         self.tail += other.tail
 
+    def _fade(self, share: float) -> None:
+        root = np.sqrt(share)
+        self._factors = [(R * R.real.dtype.type(root), qt * qt.real.dtype.type(root)) for R, qt in self._in_numpy()]
+        self.tail *= share
+
     def _fold(self, n: int, A: Array, t: Array) -> None:
         if 0 in A.shape:
             self.tail += backend_of(t).square(t)

@@ -39,6 +39,9 @@ class AllRows(Accumulator):
     def _merge(self, other: AllRows) -> None:
         self._parts += other._parts
 
+    def _fade(self, share: float) -> None:
+        self._parts = [(np.sqrt(share) * A, np.sqrt(share) * t) for A, t in self._parts]
+
     def restricted(self, unknowns: NDArray[np.intp]) -> AllRows:
         part = AllRows(self.algebra, len(unknowns), self.targets, self.dtype)
         part._parts = [(A[:, self._columns(unknowns)], t) for A, t in self._parts]

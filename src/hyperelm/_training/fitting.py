@@ -5,9 +5,9 @@
 where the row of M that belongs to the bias is not penalised (section 4 of the paper, with ridge). The product is that
 of the readout (`readouts`).
 
-Rows that can be read again are read once for the accumulator and, if leave-one-out errors choose the ridge, once more
-to leave rows out. Where "auto" does not trust the answer of `gram`, all of this is done again with `qr`. Rows that are
-read once go to the accumulator that can be trusted in any case.
+Rows that can be read again are read once for the accumulator and once more to leave rows out: for the choice of the
+ridge, and to tell how sure the model is (`certainty`). Where "auto" does not trust the answer of `gram`, all of this is
+done again with `qr`. Rows that are read once go to the accumulator that can be trusted in any case.
 
 "auto" gives up `gram` if
 
@@ -19,6 +19,7 @@ read once go to the accumulator that can be trusted in any case.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -30,10 +31,12 @@ import numpy as np
 from hyperelm._backend.workspace import one_blas
 from hyperelm._network.readout import Readout
 from hyperelm._solvers.accumulator import Accumulator
+from hyperelm._solvers.gram import LARGEST_CONDITION, Gram
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, sample_size
-from hyperelm._solvers.solve import SOLVERS, Solution, answer
+from hyperelm._solvers.solve import SOLVERS, Solution, answer, effective_condition
 from hyperelm._solvers.spectrum import LABELS, VALUES
+from hyperelm._training.certainty import Certainty, certainty_of, own_share
 from hyperelm._training.passes import Sampling, Trained, Training
 from hyperelm._training.readouts import accumulator_of, free_unknowns, readouts_of, weights_of
 from hyperelm._training.rows import Source
@@ -49,7 +52,8 @@ class Fitted:
     scales : where the columns of the rows lie
     readout : how the output layer multiplies
     output_weights : (width, N, r)
-    loo_error : the mean squared leave-one-out error of the ridge, or None where no row was left out
+    loo_error : the mean squared leave-one-out error of the ridge, or None where no row was left out for it
+    certainty : what rows that were left out tell about new ones; None where none was
     """
 
     accumulator: Accumulator
@@ -58,6 +62,7 @@ class Fitted:
     output_weights: FloatArray
     solution: Solution
     loo_error: float | None
+    certainty: Certainty | None = None
 
 
 def fit_output(
@@ -67,7 +72,9 @@ def fit_output(
     solver: str,
     ridge: float | str,
     labels: bool = False,
+    certain: bool = False,
     before: Accumulator | None = None,
+    remains: float = 1.0,
 ) -> Fitted:
     """Fit the output layer.
 
@@ -79,8 +86,12 @@ def fit_output(
     ridge : float, "auto", "loo" or "gcv"
     labels : bool
         Whether targets are the indicators of labels.
+    certain : bool
+        Whether the model is to tell how sure it is, where rows can be read again.
     before : Accumulator, optional
         The accumulator of rows that were seen earlier.
+    remains : float
+        The share that is left of what these rows counted.
     """
     # Rows that were seen earlier cannot be read again, even where those of this call can.
     ridge_rule = _ridge_rule(ridge, once=source.once or before is not None)
@@ -92,8 +103,9 @@ def fit_output(
     elif before is not None:
         methods = tuple(method for method in methods if before.can_resume(method)) or (type(before),)
     for method in methods:
-        attempt = replace(training, method=method, ridge=fixed_ridge, before=_resumed(before, method))
-        fitted = _attempt(source, attempt, ridge_rule, labels=labels, final=method is methods[-1])
+        attempt = replace(training, method=method, ridge=fixed_ridge, before=_resumed(before, method, remains))
+        leaves_out = certain and not source.once and before is None
+        fitted = _attempt(source, attempt, ridge_rule, labels, leaves_out, final=method is methods[-1])
         if fitted is not None:
             return fitted
     raise AssertionError("the final attempt always gives an answer")
@@ -111,32 +123,90 @@ def _ridge_rule(ridge: float | str, *, once: bool) -> float | str:
     return ridge if ridge != "auto" else "gcv" if once else "loo"
 
 
-def _resumed(before: Accumulator | None, method: type[Accumulator]) -> Accumulator | None:
+def _resumed(before: Accumulator | None, method: type[Accumulator], remains: float) -> Accumulator | None:
     """The accumulator to go on with: a copy, since rows may be refused when others were taken in already."""
-    return None if before is None else deepcopy(before).resumed_by(method)
+    if before is None:
+        return None
+    resumed = deepcopy(before).resumed_by(method)
+    if remains != 1:
+        resumed.fade(remains)
+    return resumed
 
 
-def _attempt(source: Source, training: Training, ridge: float | str, *, labels: bool, final: bool) -> Fitted | None:
+def fit_without(
+    source: Source, training: Training, *, ridge: float | str, labels: bool = False, before: Gram
+) -> Fitted:
+    """Fit the output layer without the rows of `source`, which are among those that `before` has seen.
+
+    Their sums are subtracted. The rounding of the sums stays, so it is larger beside what is left of them.
+    """
+    training, left = replace(training, method=Gram), deepcopy(before)
+    left.take_out(source.fold(training, _checked).accumulator)
+    if not left.is_possible:
+        raise ValueError(
+            "`X` and `y` must be rows that the model was fitted to, with the same weights: without these rows, its "
+            "sums are not those of any rows. Give only rows that it has seen, and each as often as it was seen."
+        )
+    fitted = _solved(Trained(left), training, _ridge_rule(ridge, once=True), labels, final=False)
+    limit = LARGEST_CONDITION[left.dtype.name]
+    if fitted is None or effective_condition(fitted.solution) * math.sqrt(left.cancelled) > limit:
+        raise ValueError(
+            "`X` must leave rows whose normal equations show the solution to be forgotten: without these rows, the "
+            f"condition of the problem with its ridge is above {limit:.0e}, so rounding would decide. Give a larger "
+            "ridge, or fit to the rows that are left."
+        )
+    return fitted
+
+
+def _attempt(
+    source: Source, training: Training, ridge: float | str, labels: bool, certain: bool, *, final: bool
+) -> Fitted | None:
     """The answer of one accumulator; None where it cannot be trusted and is not the `final` one."""
     if ridge == "loo":
-        return _by_leave_one_out(source, training, labels=labels, final=final)
+        return _by_leave_one_out(source, training, labels, certain, final=final)
     # On a cluster, the solution is found where the sums are.
     find = partial(_solved, training=training, ridge=ridge, labels=labels, final=final)
-    return source.fold(training, find)
+    fitted = source.fold(training, find)
+    if fitted is None or not certain:
+        return fitted
+    left_out = accumulator_of(fitted.readout, _for_leave_one_out(source, training, fitted.accumulator), training)
+    return _with_certainty(fitted, source, training, left_out, labels=labels)
 
 
-def _by_leave_one_out(source: Source, training: Training, *, labels: bool, final: bool) -> Fitted | None:
+def _for_leave_one_out(source: Source, training: Training, accumulator: Accumulator) -> Accumulator:
+    """The accumulator that rows are left out of: from the rows themselves none can be, but their QR decomposition has
+    the same errors."""
+    if accumulator.leaves_out:
+        return accumulator
+    return source.fold(replace(training, method=QR), _checked).accumulator
+
+
+def _with_certainty(
+    fitted: Fitted, source: Source, training: Training, left_out: Accumulator, *, labels: bool
+) -> Fitted:
+    """By a pass of its own, for the targets themselves."""
+    share = own_share(left_out)
+    find = partial(
+        certainty_of,
+        accumulator=left_out,
+        readout=fitted.readout,
+        ridge=fitted.solution.ridge,
+        training=training,
+        labels=labels,
+        share=share,
+    )
+    return replace(fitted, certainty=source.fold(Sampling(training, share, None), find))
+
+
+def _by_leave_one_out(source: Source, training: Training, labels: bool, certain: bool, *, final: bool) -> Fitted | None:
     """The solution with the ridge, and the table if it is learned, that a second pass over the rows finds."""
     trained = source.fold(training, _checked)
     accumulator, output = trained.accumulator, training.output
     if not (final or accumulator.is_safe):
         return None
     readouts = readouts_of(accumulator, training, "loo", LABELS if labels else VALUES)
-    # From the rows themselves none can be left out; their QR decomposition has the same errors.
-    for_loo = accumulator
-    if not accumulator.leaves_out:
-        for_loo = source.fold(replace(training, method=QR), _checked).accumulator
-    problems = [accumulator_of(one, for_loo, training) for one in readouts]
+    for_loo = _for_leave_one_out(source, training, accumulator)
+    whole = problems = [accumulator_of(one, for_loo, training) for one in readouts]
     is_free, targets = training.readout == "free", problems[0].targets
     mix, places = combinations(targets, labels=labels), np.arange(targets) if is_free else output.places
     if mix is not None:
@@ -147,13 +217,16 @@ def _by_leave_one_out(source: Source, training: Training, *, labels: bool, final
     find = partial(
         _best_of,
         accumulators=problems,
+        readouts=readouts,
+        training=training,
+        labels=labels,
+        share=share if certain and mix is None else None,
         free=free_unknowns(problems[0], training),
         places=places,
         columns=output.columns,
-        labels=labels,
     )
     with one_blas():  # threads of NumPy that wait for work after the pass would slow down those of the solution
-        best, choice = source.fold(Sampling(training, share, mix), find)
+        best, choice, certainty = source.fold(Sampling(training, share, mix), find)
     chosen = readouts[best]
     problem = accumulator_of(chosen, accumulator, training)
     is_seen = problem.shows(choice.error * output.columns * problem.weight)
@@ -164,14 +237,33 @@ def _by_leave_one_out(source: Source, training: Training, *, labels: bool, final
         return None
     solution = replace(solution, is_bias_only=choice.is_bias_only)
     weights = weights_of(chosen, solution.coef, training)
-    return Fitted(accumulator, trained.scales, chosen, weights, solution, choice.error)
+    fitted = Fitted(accumulator, trained.scales, chosen, weights, solution, choice.error, certainty)
+    if certain and certainty is None:  # combinations of the targets were left out, not the targets
+        return _with_certainty(fitted, source, training, whole[best], labels=labels)
+    return fitted
 
 
-def _best_of(sample: RowSample, accumulators: Sequence[Accumulator], **how: Any) -> tuple[int, Choice]:
-    """The accumulator with the smallest leave-one-out error, by its place in the sequence, and the ridge for it."""
-    choices = [best_by_loo(accumulator, sample, **how) for accumulator in accumulators]
+def _best_of(
+    sample: RowSample,
+    accumulators: Sequence[Accumulator],
+    readouts: Sequence[Readout],
+    training: Training,
+    labels: bool,
+    share: float | None,
+    **how: Any,
+) -> tuple[int, Choice, Certainty | None]:
+    """The accumulator with the smallest leave-one-out error, by its place in the sequence, and the ridge for it.
+
+    Where `share` says which share of the rows the sample is, it also tells how sure the model will be.
+    """
+    choices = [best_by_loo(accumulator, sample, labels=labels, **how) for accumulator in accumulators]
     best = min(range(len(choices)), key=lambda n: choices[n].error)
-    return best, choices[best]
+    choice, certainty = choices[best], None
+    if share is not None:
+        certainty = certainty_of(
+            sample, accumulators[best], readouts[best], choice.ridge, training, labels=labels, share=share
+        )
+    return best, choice, certainty
 
 
 def _checked(trained: Trained) -> Trained:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from hyperelm import Algebra, algebras
 from hyperelm.datasets import lorenz, sliding_windows
-from hyperelm.experiments._columns import SERIES, fixed, read_fixed
+from hyperelm.experiments._columns import fixed, read_fixed
+from hyperelm.experiments._content import SERIES
 from hyperelm.experiments._definition import MAIN, Result, Row, Settings, Unit, check, naming, read_document, seed_of
 from hyperelm.experiments._networks import Networks, draw
 from hyperelm.metrics import prediction_gain

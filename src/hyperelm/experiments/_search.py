@@ -28,13 +28,14 @@ from numpy.typing import NDArray
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import RidgeCV
 
-from hyperelm import Algebra, ELMRegressor, algebras, linalg, pack, unpack
+from hyperelm import Algebra, ColumnPlan, ELMRegressor, algebras, linalg, pack, unpack
 from hyperelm.datasets import sample_patches
 from hyperelm.experiments import _lorenz as lorenz
 from hyperelm.experiments._autoencoder import VARIABLE, fix_images, pixels_of, read_images, rows_of
-from hyperelm.experiments._columns import fixed, read_fixed
+from hyperelm.experiments._columns import fixed, fixed_sheet
 from hyperelm.experiments._definition import MAIN, Result, Row, Settings, Unit, load, naming, read_document, seed_of
 from hyperelm.experiments._networks import Networks, RidgeNetworks, draw
+from hyperelm.experiments._sheet import column_names, joined_names
 from hyperelm.families import members
 from hyperelm.metrics import prediction_gain, psnr
 
@@ -296,32 +297,56 @@ def _prepare_csv(settings: Settings) -> str:
     if not settings["data"]:
         raise ValueError("--data must name a CSV file for the task 'csv'.")
     settings["data"], settings["digest"] = fixed(settings["data"], "--data")
-    wanted = [name.strip() for name in settings["target"].split(",")]
-    settings["target"] = ",".join(wanted)
-    columns = read_fixed(settings["data"], settings["digest"], "--data", tuple(wanted))
-    targets, rows = columns.values[:, columns.at(wanted)], len(columns.values)
-    if len({*wanted}) < len(wanted) or len(wanted) == len(columns.names):
-        raise ValueError(f"--target must name different columns, and not all of them, got {settings['target']!r}.")
-    if not np.ptp(targets, axis=0).all():
-        raise ValueError(f"--target must name columns that vary, got {settings['target']!r}.")
+    wanted = column_names(settings["target"], "--target")
+    settings["target"] = joined_names(wanted)
+    task = _task(settings["data"], settings["digest"], settings["target"])
+    rows = len(task.Y)
     least, train = 3 * (settings["n_hidden"] + 1), rows - round(HELD_OUT * rows)
     if train < least:
         raise ValueError(
             f"--data must have at least {least} rows for training with {settings['n_hidden']} neurons, got {train} of "
             f"{rows}. Fewer neurons: --set n_hidden={max(train // 3 - 1, 1)}."
         )
-    return columns.remark
+    return " ".join(task.remarks)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Inputs (n, p) and targets (n, q) of a file, and what was done to its columns."""
+
+    X: Array
+    Y: Array
+    remarks: list[str]
+
+
+@lru_cache(maxsize=2)
+def _task(path: str, digest: str, target: str) -> _Task:
+    wanted = column_names(target, "--target")
+    sheet = fixed_sheet(path, digest, "--data", tuple(wanted))
+    if {*wanted} == {*sheet.names}:
+        raise ValueError(f"--target must name some columns, and not all of them, got {target!r}.")
+    Y = np.column_stack([sheet.numbers(name) for name in wanted])
+    known = ~np.isnan(Y).any(axis=1)
+    if not known.any() or not np.ptp(Y[known], axis=0).all():
+        raise ValueError(f"--target must name columns that vary, got {target!r}.")
+    frame, forms = sheet.frame([name for name in sheet.names if name not in wanted])
+    plan = ColumnPlan.of({name: column[known] for name, column in frame.items()}, notes=forms)
+    if not plan.features:
+        raise ValueError(f"--target must leave columns to predict from, got {target!r}. {path} has no others.")
+    left = int((~known).sum())
+    dropped = [f"{left:,} row{'s' if left > 1 else ''} without a target left out."] if left else []
+    X = plan.apply({name: column[known] for name, column in frame.items()})
+    return _Task(X, Y[known], [*sheet.remarks, *plan.lines(), *dropped])
 
 
 @lru_cache(maxsize=1)
 def _csv(path: str, digest: str, target: str, seed: int) -> Data:
-    columns = read_fixed(path, digest, "--data", tuple(target.split(",")))
-    values, at = columns.values, columns.at(target.split(","))
-    others = [n for n in range(len(columns.names)) if n not in at]
+    task = _task(path, digest, target)
+    values, targets = np.column_stack([task.Y, task.X]), task.Y.shape[1]
     order = np.random.default_rng(seed).permutation(len(values))
     held_out = round(HELD_OUT * len(values))
     test, train = order[:held_out], order[held_out:]
     spread = values[train].std(axis=0)
     scaled = (values - values[train].mean(axis=0)) / np.where(spread > 0, spread, 1)
-    X, Y = scaled[:, others], scaled[:, at]
-    return Data(X[train], Y[train], X[test], gain(Y[test], np.zeros(len(at))))
+    X, Y = scaled[:, targets:], scaled[:, :targets]
+    return Data(X[train], Y[train], X[test], gain(Y[test], np.zeros(targets)))
