@@ -396,9 +396,9 @@ class _Content:
     def _intervals(self, network: Network) -> Intervals:
         units, quantiles, count, probes = (self._take(name) for name in (_UNITS, _QUANTILES, _COUNT, _PROBES))
         columns, of_probes = network.output.columns, layout_of_probes(network.algebra.dim)
-        shapes = [((columns,), units), ((columns + 1, LEVELS), quantiles), ((1,), count)]
-        fits = all(array.shape == shape and array.dtype == np.float64 for shape, array in shapes)
-        fits = fits and all(not (array < 0).any() and not np.isnan(array).any() for _, array in shapes)
+        wanted = [(units, (columns,), "f8"), (quantiles, (columns + 1, LEVELS), "f4"), (count, (1,), "f8")]
+        fits = all(array.shape == shape and array.dtype == dtype for array, shape, dtype in wanted)
+        fits = fits and all((array >= 0).all() for array, _, _ in wanted)
         fits = (
             fits
             and np.isfinite(units).all()

@@ -219,7 +219,7 @@ class Gram(Accumulator):
 
     @property
     def is_possible(self) -> bool:
-        """Whether the sums are, up to rounding, sums of squares. They may not be if rows were taken out that are not in."""
+        """Whether the sums are, up to rounding, sums of squares. Without rows that were not in, they may not be."""
         for problem in self.problems():
             values = linalg.eigvalsh(problem.gram, check_finite=False)
             if values[0] < -problem.floor * self.cancelled * max(values[-1], 0.0):

@@ -141,7 +141,9 @@ def fit_without(
     Their sums are subtracted. The rounding of the sums stays, so it is larger beside what is left of them.
     """
     training, left = replace(training, method=Gram), deepcopy(before)
-    left.take_out(source.fold(training, _checked).accumulator)
+    taken = source.fold(training, _checked).accumulator
+    assert isinstance(taken, Gram), taken
+    left.take_out(taken)
     if not left.is_possible:
         raise ValueError(
             "`X` and `y` must be rows that the model was fitted to, with the same weights: without these rows, its "
