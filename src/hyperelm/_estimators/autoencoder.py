@@ -20,7 +20,6 @@ from hyperelm._estimators.checks import check_place, kept_types, random_generato
 from hyperelm._network.activations import Function
 from hyperelm._network.layers import Encoder, times_auto
 from hyperelm._network.layout import Layout
-from hyperelm._network.network import CHUNK
 from hyperelm._training.passes import Seen
 from hyperelm._training.principal import MomentPass, is_star_closed, principal_encoder
 from hyperelm._training.rows import Source
@@ -258,7 +257,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         """
         X = self._checked_for_prediction(X, "score")
         weight = self._check_weight(sample_weight, X)
-        network, size = self.network_, self._checked_chunk_size() or CHUNK
+        network, size = self.network_, self._checked_chunk_size() or self.network_.chunk_rows
         sums = [np.zeros(network.input.columns) for _ in range(3)]
         total = 0.0
         shift: FloatArray | None = None

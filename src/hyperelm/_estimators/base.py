@@ -316,6 +316,7 @@ class BaseELM(RowChecks, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
+        tags.input_tags.sparse = True
         return tags
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
@@ -22,7 +23,7 @@ from hyperelm._backend.arrays import are_together, check_unmasked, detached, num
 from hyperelm._network.network import Network
 from hyperelm._solvers.accumulator import check_weight
 from hyperelm._solvers.solve import Solution
-from hyperelm._training.rows import Array, Rows, Stored, is_chunked, is_stored
+from hyperelm._training.rows import Array, DenseChunks, Rows, Stored, is_chunked, is_stored
 
 
 class RankDeficiencyWarning(UserWarning):
@@ -72,6 +73,8 @@ class RowChecks:
             raise ValueError(f"`X` must be rows, got {type(X).__name__}. Only `fit` takes chunks of rows.")
         if is_stored(X) or (before is not None and isinstance(X, np.ndarray)):
             X = self._check_stored(Stored(X, "X", before=before or 0), reset=reset)
+        elif issparse(X):
+            X = dense_by_chunks(self, X, reset=reset, before=before or 0)
         else:
             if not reset and hasattr(X, "ndim"):
                 self._check_axes(X)
@@ -120,6 +123,12 @@ class RowChecks:
         if (shape := tuple(sample_weight.shape)) != (len(X),):
             raise ValueError(f"`sample_weight` must have one weight for each of the {len(X)} rows, got shape {shape}.")
         return Stored(sample_weight, "sample_weight")
+
+
+def dense_by_chunks(estimator: Any, X: Any, *, before: int = 0, **how: Any) -> Stored:
+    """Sparse rows, checked as scikit-learn does (`how` goes to its check), that become dense chunk by chunk."""
+    rows = validate_data(estimator, X, accept_sparse="csr", dtype=kept_types(X), **how)
+    return Stored(DenseChunks(rows), "X", before=before)
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:

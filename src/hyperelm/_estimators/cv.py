@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -31,6 +32,7 @@ from hyperelm._estimators.checks import (
     BiasOnlyWarning,
     RankDeficiencyWarning,
     as_given,
+    dense_by_chunks,
     kept_types,
     precision,
     random_generator,
@@ -187,11 +189,11 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         rows = source.first.chunk(slice(0, len(source.first)))
         if rows.count == 0:
             raise ValueError(f"`sample_weight` must not be zero for all {len(rows)} rows.")
-        dims = [array.shape[2] for array in (rows.X, rows.T) if array.ndim == 3]
+        dims = [array.shape[2] for array in (source.first.X, source.first.T) if array.ndim == 3]
         given = self.algebra, self.weight_scale, self.n_hidden, self.n_parameters, self.readout, self.ridge
         grid = Grid.of(*given, rows=rows.count, dims=dims)
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
-        rounding = (1e3 * float(np.finfo(precision(rows.X)).eps)) ** 2 * mean_square(rows)
+        rounding = (1e3 * float(np.finfo(precision(source.first.X)).eps)) ** 2 * mean_square(rows)
         self._keep(self._search(grid, seeds.tolist(), source, rounding), rounding)
         if self.cv_results_["is_bias_only"][self.best_index_]:
             warnings.warn(
@@ -217,13 +219,17 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------------ candidates
 
     def _source(self, X: Any, y: Any, sample_weight: Any) -> LocalSource:
-        """All rows, in memory."""
+        """All rows, in memory; sparse ones become dense chunk by chunk."""
         check_choice(self.scoring, SCORINGS, "scoring")
         check_whole(self.n_draws, "n_draws")
         if is_chunked(X):
             raise ValueError(f"`X` must be an array of all rows, got {type(X).__name__}.")
         # Candidates are compared in NumPy; the chosen model is fitted where the rows are.
-        X = to_numpy(validate_data(self, as_given(X, "X"), dtype=kept_types(X), allow_nd=True, ensure_min_samples=2))
+        if issparse(X):
+            X = dense_by_chunks(self, X, ensure_min_samples=2)
+        else:
+            X = validate_data(self, as_given(X, "X"), dtype=kept_types(X), allow_nd=True, ensure_min_samples=2)
+            X = to_numpy(X)
         y = to_numpy(checked_target(self, y))
         check_consistent_length(X, y)
         weight = None if sample_weight is None else row_weights(sample_weight, len(X))
@@ -390,6 +396,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
 

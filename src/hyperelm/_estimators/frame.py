@@ -106,6 +106,11 @@ random_state, verbose
         scaling = ((self.input_offset_, self.input_scale_), (self.output_offset_, self.output_scale_))
         return Scales(*(Columns(mean.astype(np.float64), spread.astype(np.float64)) for mean, spread in scaling))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
     def _check_restored(self) -> None:
         inputs, outputs, window = self.network_.input.columns, self.network_.output.columns, self.window_
         scales = [(self.input_offset_, inputs), (self.input_scale_, inputs)]

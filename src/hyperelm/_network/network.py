@@ -46,7 +46,8 @@ from hyperelm._network.layout import Layout
 from hyperelm._network.readout import Readout
 from hyperelm._validation import FloatArray
 
-CHUNK = 4096  # rows that prediction takes at a time by default
+CHUNK = 4096  # rows that prediction takes at a time by default, or as many as hold _NUMBERS numbers
+_NUMBERS = 2**22
 # From rows x, a matrix A and a bias a, if any, to xA + a in the precision of x.
 Product = Callable[[Any, Any, Any], Any]
 
@@ -135,6 +136,11 @@ class Network:
         return self.neurons * self.algebra.dim + links + self.has_bias
 
     @property
+    def chunk_rows(self) -> int:
+        """The rows that prediction takes at a time by default."""
+        return max(1, min(CHUNK, _NUMBERS // self.input.columns))
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         return numpy_dtype(self.hidden_weights)
 
@@ -165,7 +171,7 @@ class Network:
 
     def _by_chunks(self, X: Any, layers: Callable[[Any], Any], columns: int, chunk_size: int | None) -> FloatArray:
         Y: FloatArray = empty((X.shape[0], columns), self.hidden_weights)
-        for at in chunks(X.shape[0], chunk_size or CHUNK):
+        for at in chunks(X.shape[0], chunk_size or self.chunk_rows):
             Y[at, ...] = layers(chunk_of(X, at))
         return Y
 

@@ -33,7 +33,7 @@ from hyperelm._training.scales import Scales
 from hyperelm._validation import FloatArray, as_real
 
 _NUMBERS = 2**20  # that are looked at together
-_SCRATCH = 2**22  # numbers in the residuals of rows left out
+_SCRATCH = 2**22  # numbers in a chunk of rows, and in the residuals of rows left out
 REAL = get("real")
 
 Weights = FloatArray | None
@@ -216,7 +216,9 @@ class Training:
     @lazy
     def size(self) -> int:
         D, N, dtype = self.input.features, self.output.features, self.encoder.weights.dtype
-        return self.chunk_size or chunk_rows(self.algebra, D, self.width, N, dtype.itemsize)
+        rows = chunk_rows(self.algebra, D, self.width, N, dtype.itemsize)
+        # Rows of many columns from a file or a sparse array take as much memory as what is computed from them.
+        return self.chunk_size or min(rows, max(64, _SCRATCH // self.input.columns // 16 * 16))
 
     @property
     def work(self) -> float:

@@ -1,8 +1,9 @@
-"""Where rows come from: arrays in memory, arrays in files, and chunks that the user's code makes.
+"""Where rows come from: arrays in memory, sparse arrays, arrays in files, and chunks that the user's code makes.
 
 Training makes one or more passes over a *source* of rows. A pass reads the rows in chunks and gathers something from
 them. Only the arrays that it asks for are read. An array in memory was checked as a whole before. Rows from a file or
-an iterable are checked when they are read, and no more than one chunk of them is ever in memory.
+an iterable are checked when they are read, and no more than one chunk of them is ever in memory. Of a sparse array no
+more than one chunk is ever dense.
 """
 
 from __future__ import annotations
@@ -95,6 +96,18 @@ class Stored:
             self._held = start, np.asarray(self._array[start:end])
         first, held = self._held
         return held[start - first : stop - first]
+
+
+class DenseChunks:
+    """A sparse array of shape (n, columns) whose rows are dense when they are sliced."""
+
+    def __init__(self, array: Any) -> None:
+        self._rows = array.tocsr()
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        self.dtype: np.dtype[Any] = array.dtype
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        return np.asarray(self._rows[rows].toarray())
 
 
 Array = NDArray[Any] | Stored
