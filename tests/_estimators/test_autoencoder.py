@@ -186,9 +186,9 @@ FITTED = ELMAutoencoder(**FIXED).fit(X)
             "`X` must have 12 columns of codes, as `transform` gives, got 8",
         ),
         (
-            lambda: ELMAutoencoder().fit(np.ones((5, 2, 3))),
+            lambda: ELMAutoencoder().fit(np.ones((5, 1, 2, 3))),
             ValueError,
-            r"`X` must have .* last axis of length 4 \(quaternions\), got shape \(5, 2, 3\)",
+            r"`X` must have .* numbers of 4 components \(quaternions\).* got shape \(5, 1, 2, 3\)",
         ),
         (lambda: ELMAutoencoder().transform(X), NotFittedError, "This ELMAutoencoder instance is not fitted yet"),
         (lambda: ELMAutoencoder().inverse_transform(X), NotFittedError, "is not fitted yet"),

@@ -220,9 +220,9 @@ FITTED = ELMClassifier(**FIXED).fit(X, NAMES)
         (lambda: FITTED.predict(X[:, :3]), ValueError, "X has 3 features, but ELMClassifier is expecting 4 features"),
         (lambda: FITTED.predict_proba(X_NAN), ValueError, "Input X contains NaN"),
         (
-            lambda: ELMClassifier().fit(np.ones((150, 2, 3)), NAMES),
+            lambda: ELMClassifier().fit(np.ones((150, 1, 2, 3)), NAMES),
             ValueError,
-            r"`X` must have .* last axis of length 4 \(quaternions\)",
+            r"`X` must have .* numbers of 4 components \(quaternions\)",
         ),
         (
             lambda: ELMClassifier().fit(X, NAMES[:20]),

@@ -544,14 +544,14 @@ FITTED_3D = ELMRegressor(n_hidden=3, ridge=0.1, random_state=0).fit(X.reshape(30
             r"X must have the shape \(n, 2, 4\) that the model was fitted with, got \(30, 8\)",
         ),
         (
-            lambda: ELMRegressor().fit(numbers((30, 2, 3)), Y),
+            lambda: ELMRegressor().fit(numbers((30, 1, 2, 3)), Y),
             ValueError,
-            r"`X` must have .* last axis of length 4 \(quaternions\), got shape \(30, 2, 3\)\. Use `hyperelm.pack`",
+            r"`X` must .* of 4 components \(quaternions\).* got shape \(30, 1, 2, 3\)\. Use `hyperelm.pack`",
         ),
         (
-            lambda: ELMRegressor("octonions").fit(X, numbers((30, 2, 4))),
+            lambda: ELMRegressor("octonions").fit(X, numbers((30, 1, 2, 4))),
             ValueError,
-            r"`y` must have .* last axis of length 8 \(octonions\), got shape \(30, 2, 4\)",
+            r"`y` must have .* numbers of 8 components \(octonions\).* got shape \(30, 1, 2, 4\)",
         ),
         (
             lambda: ELMRegressor().fit(X, Y[:20]),

@@ -302,7 +302,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
     def _layout(self) -> Layout:
         """One number a class, its real part the output."""
         classes = self.classes_.shape[0]
-        return Layout(2, classes, classes, self.algebra_.dim, 0, 1)
+        return Layout.filled(2, classes, slice(0, 1), self.algebra_.dim)
 
     def _check_restored(self) -> None:
         classes = self._labels

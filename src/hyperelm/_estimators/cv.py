@@ -19,30 +19,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
-from hyperelm._backend.arrays import to_numpy
+from hyperelm._backend.arrays import is_complex, to_numpy
 from hyperelm._backend.workspace import one_blas
 from hyperelm._estimators.base import draft
 from hyperelm._estimators.candidates import Curve, Layer, Part, candidates_of, column, mean_square, most_parsimonious
 from hyperelm._estimators.checks import (
     BiasOnlyWarning,
     RankDeficiencyWarning,
-    as_given,
-    dense_by_chunks,
-    kept_types,
     precision,
     random_generator,
     row_weights,
+    rows_of_search,
 )
 from hyperelm._estimators.grid import Grid
 from hyperelm._estimators.regressor import ELMRegressor, checked_target
 from hyperelm._network.activations import Function
 from hyperelm._network.layers import Given
-from hyperelm._network.layout import Layout
+from hyperelm._network.layout import COMPLEX, Layout
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.ridge import Scores
 from hyperelm._solvers.solve import SOLVERS
@@ -190,7 +187,10 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         if rows.count == 0:
             raise ValueError(f"`sample_weight` must not be zero for all {len(rows)} rows.")
         dims = [array.shape[2] for array in (source.first.X, source.first.T) if array.ndim == 3]
-        given = self.algebra, self.weight_scale, self.n_hidden, self.n_parameters, self.readout, self.ridge
+        algebra = self.algebra
+        if isinstance(algebra, str) and algebra == "auto" and any(map(is_complex, (source.first.X, source.first.T))):
+            algebra = COMPLEX  # the only one that takes complex numbers
+        given = algebra, self.weight_scale, self.n_hidden, self.n_parameters, self.readout, self.ridge
         grid = Grid.of(*given, rows=rows.count, dims=dims)
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
         rounding = (1e3 * float(np.finfo(precision(source.first.X)).eps)) ** 2 * mean_square(rows)
@@ -225,12 +225,7 @@ class ELMRegressorCV(RegressorMixin, BaseEstimator):
         if is_chunked(X):
             raise ValueError(f"`X` must be an array of all rows, got {type(X).__name__}.")
         # Candidates are compared in NumPy; the chosen model is fitted where the rows are.
-        if issparse(X):
-            X = dense_by_chunks(self, X, ensure_min_samples=2)
-        else:
-            X = validate_data(self, as_given(X, "X"), dtype=kept_types(X), allow_nd=True, ensure_min_samples=2)
-            X = to_numpy(X)
-        y = to_numpy(checked_target(self, y))
+        X, y = rows_of_search(self, X), to_numpy(checked_target(self, y, algebra=COMPLEX))
         check_consistent_length(X, y)
         weight = None if sample_weight is None else row_weights(sample_weight, len(X))
         return LocalSource([Rows(X, y, weight)], len(X), "")

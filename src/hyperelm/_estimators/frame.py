@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._backend.arrays import without_others
+from hyperelm._backend.arrays import is_complex, without_others
 from hyperelm._estimators.checks import precision
 from hyperelm._estimators.regressor import ELMRegressor
 from hyperelm._network.network import Scaling
@@ -85,10 +85,17 @@ random_state, verbose
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
         X, y = without_others(X), without_others(y)
         rows = super()._check_rows(X, y, sample_weight, reset=reset, before=before)
-        if isinstance(rows.X, Stored) or isinstance(rows.T, Stored) or rows.X.ndim != 2 or rows.T.ndim > 2:
+        if (
+            isinstance(rows.X, Stored)
+            or isinstance(rows.T, Stored)
+            or rows.X.ndim != 2
+            or rows.T.ndim > 2
+            or is_complex(rows.X)
+            or is_complex(rows.T)
+        ):
             raise ValueError(
-                f"`X` and `y` must be columns in memory, got shapes {rows.X.shape} and {rows.T.shape}. For other rows "
-                "use `ELMRegressor`."
+                f"`X` and `y` must be columns in memory, not complex, got shapes {rows.X.shape} and {rows.T.shape}. "
+                "For other rows use `ELMRegressor`."
             )
         inputs, targets = rows.X, rows.T.reshape(len(rows), -1)
         if reset:

@@ -69,5 +69,17 @@ def describe(path: str | os.PathLike[str]) -> str:
 
 
 def _form(layout: Layout) -> str:
-    given = {1: "one value", 2: f"{layout.columns} columns", 3: f"{layout.features} x {layout.dim} components"}
-    return f"{given[layout.ndim]}, as {layout.features} number{'s' if layout.features > 1 else ''}"
+    return f"{_given(layout)}, as {layout.features} number{'s' if layout.features > 1 else ''}"
+
+
+def _given(layout: Layout) -> str:
+    """What the user gives for a row."""
+    if layout.is_complex:
+        return "one complex value" if layout.ndim == 1 else f"{layout.features} complex columns"
+    if layout.ndim == 1:
+        return "one value"
+    if layout.ndim == 2:
+        return f"{layout.columns} columns"
+    if layout.are_numbers:
+        return f"{layout.features} x {layout.dim} components"
+    return f"{layout.columns // layout.group} steps of {layout.group} channels"

@@ -28,6 +28,7 @@ import numpy as np
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import chunks, limits
 from hyperelm._backend.arrays import (
+    as_parts,
     as_precision,
     chunk_of,
     concatenated,
@@ -136,6 +137,12 @@ class Network:
         return self.neurons * self.algebra.dim + links + self.has_bias
 
     @property
+    def code(self) -> Layout:
+        """How codes look: numbers where the inputs are numbers or series, or else columns."""
+        d, source = self.algebra.dim, self.input
+        return Layout.filled(source.ndim, d * self.neurons, slice(0, d), d, group=d, is_complex=source.is_complex)
+
+    @property
     def chunk_rows(self) -> int:
         """The rows that prediction takes at a time by default."""
         return max(1, min(CHUNK, _NUMBERS // self.input.columns))
@@ -172,7 +179,7 @@ class Network:
     def _by_chunks(self, X: Any, layers: Callable[[Any], Any], columns: int, chunk_size: int | None) -> FloatArray:
         Y: FloatArray = empty((X.shape[0], columns), self.hidden_weights)
         for at in chunks(X.shape[0], chunk_size or self.chunk_rows):
-            Y[at, ...] = layers(chunk_of(X, at))
+            Y[at, ...] = layers(as_parts(chunk_of(X, at)))
         return Y
 
     def _chunk_codes(self, X: Any) -> FloatArray:

@@ -254,7 +254,7 @@ class Training:
         if chunk.targets_are_inputs:
             return H, x, chunk.X, None
         targets, cost = self.targets(chunk.T)
-        if tuple(targets.shape) != (wanted := self.output.shape(len(chunk))):
+        if tuple(targets.shape) != (wanted := self.output.shape_of_parts(len(chunk))):
             raise ValueError(f"`y` must have the shape {wanted} as in the first chunk, got {tuple(targets.shape)}.")
         targets = moved(targets, x.array)  # the indicators of labels are made in NumPy
         check_range(targets, dtype, "y", "`X`")

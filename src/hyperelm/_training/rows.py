@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from hyperelm._backend import backend_of, chunks
-from hyperelm._backend.arrays import chunk_of, taken
+from hyperelm._backend.arrays import as_parts, chunk_of, taken
 from hyperelm._lazy import lazy
 from hyperelm._linalg.planes import Numbers
 from hyperelm._solvers.accumulator import check_finite
@@ -74,18 +74,16 @@ class Stored:
         pieces = getattr(array, "chunks", None)
         self._step = int(np.max(pieces[0])) if pieces else 1
         self._held: tuple[int, NDArray[Any]] | None = None
-        if self.dtype.kind == "c":
-            raise ValueError(f"Complex data not supported, got `{name}` of dtype {self.dtype}.")
-        if not labels and self.dtype.kind not in "biuf":
-            raise ValueError(f"`{name}` must be an array of real numbers, got dtype {self.dtype}.")
+        if not labels and self.dtype.kind not in "biufc":
+            raise ValueError(f"`{name}` must be an array of real or complex numbers, got dtype {self.dtype}.")
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         chunk = np.ascontiguousarray(self._read(rows.start, rows.stop))
-        if chunk.dtype.kind == "f":
-            check_finite(Numbers(chunk), self._name, self._before + rows.start)
+        if chunk.dtype.kind in "fc":
+            check_finite(Numbers(as_parts(chunk)), self._name, self._before + rows.start)
         return chunk
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
@@ -132,7 +130,7 @@ class Rows:
 
 
 class Chunk:
-    """Some of the rows. Each array is read when it is first asked for."""
+    """Some of the rows. Each array is read when it is first asked for; complex numbers become pairs on a last axis."""
 
     def __init__(self, rows: Rows, at: slice) -> None:
         self._rows, self._at = rows, at
@@ -142,11 +140,11 @@ class Chunk:
 
     @lazy
     def X(self) -> NDArray[Any]:
-        return chunk_of(self._rows.X, self._at)
+        return as_parts(chunk_of(self._rows.X, self._at))
 
     @lazy
     def T(self) -> NDArray[Any]:
-        return self.X if self.targets_are_inputs else chunk_of(self._rows.T, self._at)
+        return self.X if self.targets_are_inputs else as_parts(chunk_of(self._rows.T, self._at))
 
     @lazy
     def weight(self) -> NDArray[Any] | None:
