@@ -302,9 +302,9 @@ FRAME = dd.from_pandas(pd.DataFrame(X), npartitions=2)
         (lambda fit: fit(ELMRegressor(), ROWS_OF_X + 1j, ROWS_OF_Y), ValueError, "Complex data not supported"),
         (lambda fit: fit(ELMClassifier(), ROWS_OF_X, ROWS_OF_Y), ValueError, "`y` must be labels in one axis, got 2"),
         (
-            lambda fit: fit(ELMRegressor(), ROWS_OF_X[:, :6].reshape(200, 2, 3), ROWS_OF_Y),
+            lambda fit: fit(ELMRegressor(), ROWS_OF_X[:, :6].reshape(200, 1, 2, 3), ROWS_OF_Y),
             ValueError,
-            r"`X` must have .* last axis of length 4 \(quaternions\)",
+            r"`X` must have .* numbers of 4 components \(quaternions\)",
         ),
         (
             lambda fit: fit(ELMRegressor(), ROWS_OF_X, ROWS_OF_Y, ROWS_OF_X),

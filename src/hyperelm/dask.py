@@ -25,6 +25,7 @@ from joblib import parallel_config
 from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._backend import NUMPY
+from hyperelm._backend.arrays import is_complex
 from hyperelm._estimators.autoencoder import ELMAutoencoder
 from hyperelm._estimators.base import BaseELM, fit_source
 from hyperelm._estimators.classifier import ELMClassifier
@@ -129,7 +130,8 @@ def predict(estimator: BaseELM, X: Any, *, method: str | None = None) -> Any:
         raise ValueError(f"`method` must be one of {wanted} for {type(estimator).__name__}, got {method!r}.")
     rows = _inputs(X)
     # The result for a row of zeros shows the axes and the type of all results.
-    zeros = np.zeros((1, *rows.meta.shape[1:]), dtype=estimator.hidden_weights_.dtype)
+    dtype = rows.meta.dtype if is_complex(rows.meta) else estimator.hidden_weights_.dtype
+    zeros = np.zeros((1, *rows.meta.shape[1:]), dtype=dtype)
     result = getattr(estimator, method)(type(rows.meta)(zeros, columns=rows.meta.columns) if rows.is_frame else zeros)
     model = _load("dask").delayed(estimator, pure=False, traverse=False)
     if rows.is_frame:

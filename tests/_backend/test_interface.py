@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperelm._backend import ARRAY_API, NUMPY, backend_of
-from hyperelm._backend.arrays import are_together, is_elsewhere, to_numpy
+from hyperelm._backend.arrays import are_together, as_complex, as_parts, is_complex, is_elsewhere, to_numpy
 from hyperelm._backend.by_array_api import Beside, Sums, Terms
 
 RNG = np.random.default_rng(0)
@@ -70,7 +70,8 @@ def test_real_arrays_are_themselves(library, dtype):
     x = library(numbers(3, 2, dtype=dtype))
     assert backend_of(x).real(x, "X") is x
     assert backend_of(x).float_types(x) is not None
-    assert not backend_of(x).is_complex(x)
+    assert not is_complex(x)
+    assert as_parts(x) is x
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.bool_])
@@ -85,7 +86,16 @@ def test_complex_numbers_are_refused(library):
     z = library(np.array([1 + 2j]))
     with pytest.raises(TypeError, match=r"`X` must be real, got dtype .*complex128"):
         backend_of(z).real(z, "X")
-    assert backend_of(z).is_complex(z) == is_elsewhere(z)  # scikit-learn refuses NumPy's by itself
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_numbers_are_pairs(library, dtype):
+    z = np.array([[1 + 2j, 3 - 4j, 0.5j]], dtype=dtype)
+    there = library(z)
+    parts = as_parts(there)
+    assert is_complex(there)
+    check(parts, np.stack([z.real, z.imag], axis=-1), there, as_parts(z))
+    check(as_complex(parts), z, there, z)
 
 
 @dtypes

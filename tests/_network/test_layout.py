@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 from helpers import counting
 from hyperelm import algebras, pack
+from hyperelm._backend.arrays import as_parts
 from hyperelm._network.layout import Layout
 
 
@@ -49,6 +50,37 @@ def test_numbers_are_taken_as_they_are(algebra):
         assert layout.is_flat
         assert_array_equal(layout.places, np.arange(3 * algebra.dim))
         assert layout.shape(7) == (7, 3, algebra.dim)
+
+
+@pytest.mark.parametrize("packing", ["full", "imaginary", "real"])
+@given(name=st.sampled_from(algebras.names()), steps=st.integers(1, 4), channels=st.integers(1, 12))
+def test_steps_of_channels_are_packed_as_pack_does(packing, name, steps, channels):
+    algebra = algebras.get(name)
+    X = counting(3, steps, channels)
+    layout = Layout.of(X, algebra, packing)
+    assert layout.shape(7) == (7, steps, channels)
+    if channels == algebra.dim:
+        return  # numbers
+    packed = layout.pack(X, np.float64)
+    assert_array_equal(packed, pack(X, algebra, into=packing))
+    assert_array_equal(packed.reshape(3, -1)[:, layout.places], X.reshape(3, -1))
+    assert_array_equal(layout.given(X.reshape(3, -1)), X)
+    assert not layout.are_numbers
+
+
+def test_complex_numbers_are_numbers():
+    complex_ = algebras.get("complex")
+    Z = counting(5, 3) + 1j
+    for array, shape in ((Z, (7, 3)), (Z[:, 0], (7,))):
+        layout = Layout.of(array, complex_, "full")
+        assert layout.is_flat
+        assert layout.are_numbers
+        assert layout.shape(7) == shape
+        parts = as_parts(array)
+        packed = layout.pack(parts, np.float64)
+        assert_array_equal(packed, np.stack([array.real, array.imag], axis=-1).reshape(5, -1, 2))
+        assert_array_equal(layout.given(parts.reshape(5, -1)), array)
+        assert layout.of_parts.shape(7) == (7, packed.shape[1], 2)
 
 
 def test_casts_chunk_by_chunk():

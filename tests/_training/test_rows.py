@@ -434,7 +434,7 @@ BAD[123, 4] = -np.inf
         (lambda: ELMRegressor().fit(Watched(X[:0]), Y[:0]), ValueError, r"Found array with 0 sample\(s\)"),
         (lambda: ELMRegressor().fit(Watched(X[:, :0]), Y), ValueError, r"Found array with 0 feature\(s\)"),
         (lambda: ELMRegressor().fit(Watched(X + 1j), Y), ValueError, "Complex data not supported"),
-        (lambda: ELMRegressor().fit(Watched(X.astype(str)), Y), ValueError, "`X` must be an array of real numbers"),
+        (lambda: ELMRegressor().fit(Watched(X.astype(str)), Y), ValueError, "must be an array of real or complex"),
         (lambda: ELMRegressor(**FIXED).fit(X, Y).predict(Watched(X[:, :3])), ValueError, "X has 3 features"),
         (
             lambda: ELMRegressor(**FIXED).fit(X, Y).predict(Watched(X.reshape(ROWS, 2, 4))),

@@ -32,6 +32,16 @@ def test_against_a_loop(data):
     assert (X.tolist(), y.tolist()) == plain(series, window)
 
 
+@given(st.integers(1, 4), st.integers(2, 8), st.integers(1, 3), st.data())
+def test_windows_of_several_series_never_cross(series, n, channels, data):
+    window = data.draw(st.integers(1, n - 1))
+    many = np.arange(series * n * channels).reshape(series, n, channels)
+    X, y = sliding_windows(many, window)
+    expected = [plain(one.tolist(), window) for one in many]
+    assert X.tolist() == [row for inputs, _ in expected for row in inputs]
+    assert y.tolist() == [row for _, targets in expected for row in targets]
+
+
 def test_the_series_of_the_paper():
     """300 positions give 297 windows of three."""
     series = lorenz(300)
@@ -59,9 +69,11 @@ def test_the_longest_window():
     assert (X.tolist(), y.tolist()) == ([[1, 2, 3]], [4])
 
 
-@pytest.mark.parametrize("shape", [(), (5, 2, 2)])
+@pytest.mark.parametrize("shape", [(), (1, 5, 2, 2)])
 def test_series_of_other_shapes_are_refused(shape):
-    with pytest.raises(ValueError, match=r"^`series` must have shape \(n,\) or \(n, channels\), got \(") as error:
+    with pytest.raises(
+        ValueError, match=r"^`series` must have shape \(n,\), \(n, channels\) or \(m, n, channels\), got \("
+    ) as error:
         sliding_windows(np.zeros(shape))
     assert str(error.value).endswith(f"got {shape}.")
 

@@ -169,6 +169,33 @@ def concatenated(arrays: list[Any], axis: int = 0) -> Any:
     return np.concatenate(arrays, axis=axis) if xp is np else xp.concat(arrays, axis=axis)
 
 
+# ---------------------------------------------------------------------- complex numbers
+
+
+def is_complex(array: Any) -> bool:
+    """Whether an array, or what is sliced like one, holds complex numbers."""
+    dtype = getattr(array, "dtype", None)
+    return dtype.kind == "c" if isinstance(dtype, np.dtype) else "complex" in str(dtype)
+
+
+def as_parts(array: Any) -> Any:
+    """Complex numbers as real and imaginary parts on a last axis; an array of real numbers as it is."""
+    if not is_complex(array):
+        return array
+    xp = namespace(array=array)
+    if xp is np:
+        return np.ascontiguousarray(array)[..., None].view(array.real.dtype)
+    return xp.stack([xp.real(array), xp.imag(array)], axis=-1)
+
+
+def as_complex(parts: Any) -> Any:
+    """The inverse of `as_parts`."""
+    xp = namespace(parts=parts)
+    if xp is np:
+        return np.ascontiguousarray(parts).view(np.result_type(parts.dtype, np.complex64))[..., 0]
+    return parts[..., 0] + 1j * parts[..., 1]
+
+
 # ---------------------------------------------------------------------- checks
 
 

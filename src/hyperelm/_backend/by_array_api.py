@@ -90,10 +90,6 @@ class Backend:
             raise refused_complex(array, name)
         return array if array.dtype in (xp.float32, xp.float64) else xp.astype(array, xp.float64)
 
-    def is_complex(self, array: Array) -> bool:
-        """Whether the array is complex and scikit-learn would not refuse it by itself."""
-        return bool(namespace(array=array).isdtype(array.dtype, "complex floating"))
-
     def float_types(self, array: Array) -> Any:
         """The types that scikit-learn's check may leave as they are; None, for all types, if it holds integers."""
         xp = namespace(array=array)

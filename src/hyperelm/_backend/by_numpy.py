@@ -47,9 +47,6 @@ class NumpyBackend(Backend):
             raise TypeError(f"`{name}` must be an array of real numbers, got dtype {array.dtype}.")
         return array.astype(np.float64)
 
-    def is_complex(self, array: Any) -> bool:
-        return False
-
     def float_types(self, array: Any) -> Any:
         return None if isinstance(array, np.ndarray) and array.dtype.kind in "iu" else [np.float64, np.float32]
 

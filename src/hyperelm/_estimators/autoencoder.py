@@ -15,13 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import chunks
-from hyperelm._backend.arrays import as_precision, beside, chunk_of, concatenated, namespace, to_numpy
+from hyperelm._backend.arrays import as_parts, as_precision, beside, chunk_of, concatenated, namespace, to_numpy
 from hyperelm._estimators.base import BaseELM
 from hyperelm._estimators.checks import check_place, kept_types, random_generator
 from hyperelm._network.activations import Function
 from hyperelm._network.layers import Encoder, times_auto
 from hyperelm._network.layout import Layout
-from hyperelm._network.network import CHUNK
 from hyperelm._training.passes import Seen
 from hyperelm._training.principal import MomentPass, is_star_closed, principal_encoder
 from hyperelm._training.rows import Source
@@ -232,9 +231,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         """
         X = self._checked_for_prediction(X, "transform")
         codes = self.network_.codes(X, self._checked_chunk_size())
-        if self.network_.input.ndim == 3:
-            codes = namespace(codes=codes).reshape(codes, (X.shape[0], *self.hidden_weights_.shape[1:]))
-        return codes
+        given: FloatArray = self.network_.code.given(codes)
+        return given
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """The decoder: from codes to the form of the input.
@@ -249,16 +247,15 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         array of shape (n, columns) or (n, features, d)
         """
         check_is_fitted(self)
+        X = as_parts(X) if self.network_.input.is_complex else X
         codes = check_array(X, dtype=kept_types(X), allow_nd=True, input_name="X", estimator=self)
         check_place(codes, self.hidden_weights_, f"{type(self).__name__}.inverse_transform()")
         xp, n, columns = namespace(X=codes), codes.shape[0], math.prod(codes.shape[1:])
-        if columns != self._n_features_out:
+        if columns != self.network_.code.columns:
             raise ValueError(
-                f"`X` must have {self._n_features_out} columns of codes, as `transform` gives, got {columns}."
+                f"`X` must have {self._n_features_out} columns of codes, as `transform` gives, got {X.shape[1]}."
             )
-        rows: FloatArray = xp.reshape(
-            self.network_.decode(xp.reshape(codes, (n, columns))), self.network_.input.shape(n)
-        )
+        rows: FloatArray = self.network_.input.given(self.network_.decode(xp.reshape(codes, (n, columns))))
         return rows
 
     def reconstruct(self, X: Any) -> FloatArray:
@@ -273,8 +270,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         array of the shape of X
         """
         _, outputs = self._outputs(X, "reconstruct")
-        shape = self.network_.input.shape(outputs.shape[0])
-        reconstructed: FloatArray = namespace(outputs=outputs).reshape(outputs, shape)
+        reconstructed: FloatArray = self.network_.input.given(outputs)
         return reconstructed
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -332,12 +328,12 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         """
         X = self._checked_for_prediction(X, "score")
         weight = self._check_weight(sample_weight, X)
-        network, size = self.network_, self._checked_chunk_size() or CHUNK
+        network, size = self.network_, self._checked_chunk_size() or self.network_.chunk_rows
         sums = [np.zeros(network.input.columns) for _ in range(3)]
         total = 0.0
         shift: FloatArray | None = None
         for at in chunks(X.shape[0], size):
-            chunk, xp = chunk_of(X, at), namespace(hidden_weights_=self.hidden_weights_)
+            chunk, xp = as_parts(chunk_of(X, at)), namespace(hidden_weights_=self.hidden_weights_)
             x = xp.reshape(as_precision(chunk, np.dtype(np.float64)), (chunk.shape[0], network.input.columns))
             if shift is None:
                 shift = xp.mean(x, axis=0)  # near the mean of all rows, so that squares lose nothing
@@ -355,7 +351,8 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
 
     @property
     def _n_features_out(self) -> int:
-        return self.network_.neurons * self.algebra_.dim
+        code = self.network_.code
+        return code.features if code.is_complex else code.columns
 
     def _activation_name(self) -> str | Function:
         if not (isinstance(self.activation, str) and self.activation == "auto"):

@@ -19,6 +19,7 @@ from hyperelm._algebra import catalogue
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend.arrays import kept_beside, to_numpy
 from hyperelm._estimators.checks import (
+    Form,
     RowChecks,
     check_place,
     precision,
@@ -376,6 +377,7 @@ class BaseELM(RowChecks, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -385,7 +387,7 @@ class BaseELM(RowChecks, BaseEstimator):
 def fit_source(model: E, source: Source, columns: Any, *, labels: bool = False) -> E:
     """Fit a model to rows of any source; `columns` is an array or frame that shows the names of its columns."""
     model._start_fit()
-    model._axes = source.first.X.ndim
+    model._form = Form.of(source.first.X)
     model._check_components(source.first.X, "X")
     if not labels:
         model._check_components(source.first.T, "y")
@@ -457,8 +459,8 @@ def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Par
     model = model_class(**parameters)
     BaseELM._check_parameters(model)  # without checks that take long, such as those for principal components
     layout = parts.network.input
-    model.n_features_in_ = layout.columns if layout.ndim == 2 else layout.features
-    model._axes = layout.ndim
+    model.n_features_in_ = layout.shape(1)[1]
+    model._form = Form.of_layout(layout)
     for name, value in (*parts.numbers.items(), *parts.arrays.items()):
         setattr(model, name, value)
     model.network_, model._accumulator, model._scales = parts.network, parts.accumulator, parts.scales

@@ -8,21 +8,33 @@ NumPy arrays of them.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import NUMPY, Backend, backend_of
-from hyperelm._backend.arrays import are_together, check_unmasked, detached, numpy_dtype, place_of
+from hyperelm._backend.arrays import (
+    are_together,
+    as_array,
+    as_parts,
+    check_unmasked,
+    detached,
+    is_complex,
+    numpy_dtype,
+    place_of,
+    to_numpy,
+)
+from hyperelm._network.layout import COMPLEX, Layout, looks_turned, takes_complex
 from hyperelm._network.network import Network
 from hyperelm._solvers.accumulator import check_weight
 from hyperelm._solvers.solve import Solution
-from hyperelm._training.rows import Array, Rows, Stored, is_chunked, is_stored
+from hyperelm._training.rows import Array, DenseChunks, Rows, Stored, is_chunked, is_stored
 
 
 class RankDeficiencyWarning(UserWarning):
@@ -47,13 +59,33 @@ class BiasOnlyWarning(UserWarning):
     """
 
 
+class Form(NamedTuple):
+    """The axes of rows beside their number and that of features.
+
+    channels : the length of a third axis, or 0
+    """
+
+    ndim: int
+    channels: int
+    is_complex: bool
+
+    @classmethod
+    def of(cls, X: Any) -> Form:
+        return cls(X.ndim, X.shape[2] if X.ndim == 3 else 0, is_complex(X))
+
+    @classmethod
+    def of_layout(cls, layout: Layout) -> Form:
+        return cls(layout.ndim, layout.group if layout.ndim == 3 else 0, layout.is_complex)
+
+
 class RowChecks:
     """The part of an estimator that checks rows."""
 
     algebra_: Algebra
     network_: Network
     n_features_in_: int
-    _axes: int  # of the rows that a fit began with
+    packing: str
+    _form: Form  # of the rows that a fit began with
 
     def _check_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool, before: int | None = None) -> Rows:
         """Validated rows. `before` is the number of the first row, for chunks, whose values are checked when read."""
@@ -67,21 +99,37 @@ class RowChecks:
         return X
 
     def _check_X(self, X: Any, *, reset: bool, before: int | None = None) -> Array:
-        """A validated array, (n, columns) or (n, features, d). Integers stay: they are cast chunk by chunk."""
+        """A validated array, (n, columns), (n, features, d) or (n, steps, channels). Integers stay: they are cast chunk
+        by chunk. Complex numbers stay, too: they become pairs chunk by chunk."""
         if is_chunked(X):
             raise ValueError(f"`X` must be rows, got {type(X).__name__}. Only `fit` takes chunks of rows.")
         if is_stored(X) or (before is not None and isinstance(X, np.ndarray)):
             X = self._check_stored(Stored(X, "X", before=before or 0), reset=reset)
+        elif issparse(X):
+            X = dense_by_chunks(self, X, reset=reset, before=before or 0)
+        elif has_complex(X):
+            X = self._check_complex(X, reset=reset)
         else:
             if not reset and hasattr(X, "ndim"):
                 self._check_axes(X)
             with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of it
                 X = validate_data(self, as_given(X, "X"), reset=reset, dtype=kept_types(X), allow_nd=True)
         if reset:
-            self._axes = X.ndim
+            self._form = Form.of(X)
         self._check_axes(X)
         self._check_components(X, "X")
         return X
+
+    def _check_complex(self, X: Any, *, reset: bool) -> Any:
+        """Validated complex numbers, (n, features)."""
+        array = checked_complex(X, "X", self.algebra_)
+        if array.ndim != 2:
+            raise ValueError(f"Expected 2D array of complex numbers, (n, features), got `X` of shape {array.shape}.")
+        if not reset:
+            self._check_axes(array)
+        # A frame has names of columns.
+        validate_data(self, X if hasattr(X, "shape") else array, reset=reset, skip_check_array=True)
+        return array
 
     def _check_stored(self, X: Stored, *, reset: bool) -> Stored:
         """Check what scikit-learn checks of an array, except its values."""
@@ -98,18 +146,33 @@ class RowChecks:
 
     def _check_axes(self, X: Array) -> None:
         fitted: Network | None = getattr(self, "network_", None)
-        axes = self._axes if fitted is None else fitted.input.ndim
-        if X.ndim != axes and X.ndim in (2, 3):
-            wanted = f"(n, {self.n_features_in_}, {self.algebra_.dim})" if axes == 3 else "(n, columns)"
+        form = self._form if fitted is None else Form.of_layout(fitted.input)
+        if X.ndim not in (2, 3):
+            return
+        if (X.ndim, X.shape[2] if X.ndim == 3 else 0) != form[:2]:
+            wanted = f"(n, {self.n_features_in_}, {form.channels})" if form.ndim == 3 else "(n, columns)"
             raise ValueError(f"X must have the shape {wanted} that the model was fitted with, got {tuple(X.shape)}.")
+        if is_complex(X) != form.is_complex:
+            wanted = "complex" if form.is_complex else "real"
+            raise ValueError(f"X must be {wanted} as the rows that the model was fitted with, got dtype {X.dtype}.")
 
     def _check_components(self, array: Array, name: str) -> None:
+        """Refuse axes that are neither columns nor numbers nor steps of channels."""
         dim = self.algebra_.dim
-        if array.ndim > 3 or (array.ndim == 3 and array.shape[-1] != dim):
+        if is_complex(array):
+            check_complex(array, name, self.algebra_)
+        if array.ndim > (2 if is_complex(array) else 3):
             raise ValueError(
-                f"`{name}` must have shape (n, columns), or (n, features, {dim}) with a last axis of length {dim} "
-                f"({self.algebra_.name or 'the dimension of the algebra'}), got shape {tuple(array.shape)}. "
-                "Use `hyperelm.pack` to put channels into components."
+                f"`{name}` must have shape (n, columns), (n, features, {dim}) with numbers of {dim} components "
+                f"({self.algebra_.name or 'the dimension of the algebra'}), or (n, time, channels), got shape "
+                f"{tuple(array.shape)}. Use `hyperelm.pack` to put channels into components."
+            )
+        if array.ndim == 3 and array.shape[2] != dim and looks_turned(array.shape):
+            steps, channels = array.shape[:0:-1]
+            raise ValueError(
+                f"`{name}` must have shape (n, time, channels) or (n, features, {dim}), got shape "
+                f"{tuple(array.shape)}, which looks like {channels} channels of {steps} steps, (n, channels, time). "
+                f"Turn it: {name}.swapaxes(1, 2). If these are {steps} channels, use `hyperelm.pack`."
             )
 
     def _check_weight(self, sample_weight: Any, X: Array) -> Array | None:
@@ -120,6 +183,24 @@ class RowChecks:
         if (shape := tuple(sample_weight.shape)) != (len(X),):
             raise ValueError(f"`sample_weight` must have one weight for each of the {len(X)} rows, got shape {shape}.")
         return Stored(sample_weight, "sample_weight")
+
+
+def dense_by_chunks(estimator: Any, X: Any, *, before: int = 0, **how: Any) -> Stored:
+    """Sparse rows, checked as scikit-learn does (`how` goes to its check), that become dense chunk by chunk."""
+    rows = validate_data(estimator, X, accept_sparse="csr", dtype=kept_types(X), **how)
+    return Stored(DenseChunks(rows), "X", before=before)
+
+
+def rows_of_search(estimator: Any, X: Any) -> Array:
+    """Rows that candidates of any algebra are compared on, in NumPy or dense by chunks."""
+    if has_complex(X):
+        rows = to_numpy(checked_complex(X, "X", COMPLEX))
+        validate_data(estimator, X if hasattr(X, "shape") else rows, skip_check_array=True)
+        return rows
+    if issparse(X):
+        return dense_by_chunks(estimator, X, ensure_min_samples=2)
+    rows = validate_data(estimator, as_given(X, "X"), dtype=kept_types(X), allow_nd=True, ensure_min_samples=2)
+    return to_numpy(rows)
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
@@ -149,16 +230,43 @@ def kept_types(X: Any) -> Any:
 
 def precision(X: Any) -> np.dtype[Any]:
     """The precision of a model for rows X: single or double."""
-    dtype = numpy_dtype(X)
+    dtype = np.zeros(0, numpy_dtype(X)).real.dtype
     return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
 def as_given(array: Any, name: str) -> Any:
-    """The array without its gradients. It must not be complex or masked: scikit-learn would drop that silently."""
+    """The array without its gradients. It must not be masked: scikit-learn would drop that silently."""
     check_unmasked(array, name)
-    if _backend_under_dispatch(array).is_complex(array):
-        raise ValueError(f"Complex data not supported, got `{name}` of dtype {array.dtype}.")
     return detached(array)
+
+
+def has_complex(array: Any) -> bool:
+    """Whether an array, a frame or a list, as users give them, holds complex numbers."""
+    if hasattr(array, "dtypes"):
+        return any(getattr(dtype, "kind", "") == "c" for dtype in np.atleast_1d(np.asarray(array.dtypes, object)))
+    if isinstance(array, (list, tuple)):
+        first = array[0] if len(array) else 0
+        return any(np.iscomplexobj(item) for item in (first if isinstance(first, (list, tuple)) else [first]))
+    return hasattr(array, "dtype") and is_complex(array)
+
+
+def check_complex(array: Any, name: str, algebra: Algebra | None) -> None:
+    """Refuse complex numbers where the algebra, if it is known, has others."""
+    if algebra is None or not takes_complex(algebra):
+        of = "" if algebra is None else f" by the algebra {algebra.name or algebra.dim}"
+        raise ValueError(
+            f"Complex data not supported{of}, got `{name}` of dtype {array.dtype}. Take algebra='complex', whose "
+            "numbers they are, or give their parts as columns: np.hstack([z.real, z.imag])."
+        )
+
+
+def checked_complex(array: Any, name: str, algebra: Algebra | None) -> Any:
+    """Complex numbers of one or two axes, which must be finite and not masked."""
+    check_unmasked(array, name)
+    array = as_array(detached(array)) if get_config()["array_api_dispatch"] else to_numpy(array)
+    check_complex(array, name, algebra)
+    check_array(as_parts(array), allow_nd=True, dtype=None, input_name=name)
+    return array
 
 
 def check_place(X: Any, weights: Any, caller: str) -> None:

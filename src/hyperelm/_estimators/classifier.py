@@ -396,7 +396,7 @@ def checked_labels(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
 
 def label_layout(classes: int, algebra: Algebra) -> Layout:
     """One number a class, its real part the output."""
-    return Layout(2, classes, classes, algebra.dim, 0, 1)
+    return Layout.filled(2, classes, slice(0, 1), algebra.dim)
 
 
 def _check_known(labels: NDArray[Any], classes: NDArray[Any]) -> None:

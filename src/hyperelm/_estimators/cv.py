@@ -21,7 +21,7 @@ from hyperelm._estimators.regressor import ELMRegressor, checked_target
 from hyperelm._estimators.scoring import OF_LABELS, OF_VALUES
 from hyperelm._estimators.search import BaseSearch
 from hyperelm._network.activations import Function
-from hyperelm._network.layout import Layout
+from hyperelm._network.layout import COMPLEX, Layout
 from hyperelm._training.rows import Chunk, Rows
 from hyperelm._validation import FloatArray
 
@@ -152,7 +152,7 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
         return self.best_estimator_.predict_interval(X, coverage, joint=joint)
 
     def _checked_target(self, y: Any) -> NDArray[Any]:
-        return to_numpy(checked_target(self, y))
+        return to_numpy(checked_target(self, y, algebra=COMPLEX))
 
     def _output_layout(self, rows: Rows, algebra: Algebra) -> Layout:
         return Layout.of(rows.T, algebra, self.packing)

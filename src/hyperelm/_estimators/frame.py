@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperelm._backend.arrays import without_others
+from hyperelm._backend.arrays import is_complex, without_others
 from hyperelm._estimators.base import BaseELM
 from hyperelm._estimators.checks import precision
 from hyperelm._estimators.classifier import ELMClassifier
@@ -81,10 +81,11 @@ class NamedColumns(BaseELM):
 
     def _scaled(self, rows: Rows, *, reset: bool) -> tuple[FloatArray, NDArray[Any]]:
         """The inputs, standardised on the scales of the first rows, and the targets as they are."""
-        if isinstance(rows.X, Stored) or isinstance(rows.T, Stored) or rows.X.ndim != 2 or rows.T.ndim > 2:
+        are_columns = rows.X.ndim == 2 and rows.T.ndim <= 2 and not (is_complex(rows.X) or is_complex(rows.T))
+        if isinstance(rows.X, Stored) or isinstance(rows.T, Stored) or not are_columns:
             raise ValueError(
-                f"`X` and `y` must be columns in memory, got shapes {rows.X.shape} and {rows.T.shape}. For other rows "
-                f"use `{type(self).__mro__[2].__name__}`."
+                f"`X` and `y` must be columns in memory, not complex, got shapes {rows.X.shape} and {rows.T.shape}. For "
+                f"other rows use `{type(self).__mro__[2].__name__}`."
             )
         if reset:
             self.input_offset_, self.input_scale_ = _standard(rows.X, precision(rows.X))
@@ -109,6 +110,11 @@ class NamedColumns(BaseELM):
             raise ValueError("what it says of its columns does not fit together")
         self._check_plan()
         self.network_ = replace(self.network_, scaling=self._scaling())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
 
     def _check_plan(self) -> None:
         if hasattr(self, "plan_json_") and (self.plan_json_.shape != (1,) or self.plan_json_.dtype != object):

@@ -136,7 +136,7 @@ def _algebras(value: Any, dims: Sequence[int]) -> list[Algebra]:
     known = dict.fromkeys(catalogue.get(name) for name in catalogue.names())  # equal tables have several names
     alike = [a for a in known if (a.dim == dims[0] if dims else a.is_associative and a.dim <= _LARGEST_DIM)]
     if not alike:
-        raise ValueError(f"`algebra` must name algebras: none of the catalogue has {dims[0]} components.")
+        return _algebras(value, ())  # channels, which are packed like columns
     return [a for a in alike if a.is_nondegenerate]
 
 

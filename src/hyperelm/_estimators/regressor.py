@@ -13,9 +13,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hyperelm._backend.arrays import as_array, as_precision, beside, moved, namespace, numpy_dtype
+from hyperelm._algebra.algebra import Algebra
+from hyperelm._backend.arrays import as_array, as_parts, as_precision, beside, moved, namespace, numpy_dtype
 from hyperelm._estimators.base import BaseELM
-from hyperelm._estimators.checks import as_given, precision
+from hyperelm._estimators.checks import as_given, checked_complex, has_complex, precision
 from hyperelm._network.network import Network
 from hyperelm._training.certainty import Intervals, layout_of_probes
 from hyperelm._training.passes import check_range
@@ -183,10 +184,10 @@ class ELMRegressor(RegressorMixin, BaseELM):
         Returns
         -------
         array of shape (n,), (n, columns) or (n, N, d)
-            As the targets were that it was fitted to.
+            As the targets were that it was fitted to; complex if those were.
         """
         _, outputs = self._outputs(X, "predict")
-        Y: FloatArray = namespace(X=outputs).reshape(outputs, self.network_.output.shape(outputs.shape[0]))
+        Y: FloatArray = self.network_.output.given(outputs)
         return Y
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, joint: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -234,11 +235,10 @@ class ELMRegressor(RegressorMixin, BaseELM):
         halves = residuals.half_widths(coverage, joint=bool(joint))
         if network.scaling is not None:
             halves = halves * network.scaling.output_scale
-        shape = network.output.shape(outputs.shape[0])
         with np.errstate(over="ignore"):  # far from the training rows nothing is sure
             spread = (1 + xp.mean(probed**2, axis=1)) ** 0.5
             half = spread[:, None] * as_precision(beside(halves, outputs), numpy_dtype(outputs))
-            return xp.reshape(outputs - half, shape), xp.reshape(outputs + half, shape)
+            return network.output.given(outputs - half), network.output.given(outputs + half)
 
     def leverage(self, X: Any) -> FloatArray:
         """How unlike the training rows each row is: 0 for one that the output layer has seen over and over.
@@ -304,15 +304,15 @@ class ELMRegressor(RegressorMixin, BaseELM):
         """
         Y = self.predict(X)
         y, weight = (None if part is None else moved(part, Y) for part in (y, sample_weight))
-        xp = namespace(Y=Y)
-        flat = [xp.reshape(part, (part.shape[0], math.prod(part.shape[1:]))) for part in (y, Y)]
+        xp, parts = namespace(Y=Y), (as_parts(y), as_parts(Y))
+        flat = [xp.reshape(part, (part.shape[0], math.prod(part.shape[1:]))) for part in parts]
         return float(r2_score(*flat, sample_weight=weight))
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
         if is_stored(y) or (before is not None and isinstance(y, np.ndarray)):
             y = Stored(y, "y", before=before or 0)
         else:
-            y = moved(checked_target(self, y), X)
+            y = moved(checked_target(self, y, algebra=self.algebra_), X)
             check_range(y, precision(X), "y", "`X`")
         self._check_components(y, "y")
         return y
@@ -323,11 +323,13 @@ class ELMRegressor(RegressorMixin, BaseELM):
         return tags
 
 
-def checked_target(estimator: BaseEstimator, y: Any) -> NDArray[Any]:
-    """Numbers of any number of axes."""
+def checked_target(estimator: BaseEstimator, y: Any, *, algebra: Algebra | None = None) -> NDArray[Any]:
+    """Numbers of any number of axes; complex ones where the algebra, if it is known, has them."""
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    if has_complex(y):
+        return checked_complex(y, "y", algebra)
     y = check_array(
         as_given(y, "y"), ensure_2d=False, allow_nd=True, dtype="numeric", input_name="y", estimator=estimator
     )

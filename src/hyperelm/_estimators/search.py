@@ -17,24 +17,23 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
-from hyperelm._backend.arrays import to_numpy
+from hyperelm._backend.arrays import is_complex
 from hyperelm._estimators.base import draft
 from hyperelm._estimators.candidates import Layer, Part, candidates_of, column, most_parsimonious
 from hyperelm._estimators.checks import (
     BiasOnlyWarning,
     RankDeficiencyWarning,
-    as_given,
-    kept_types,
     random_generator,
     row_weights,
+    rows_of_search,
 )
 from hyperelm._estimators.grid import Grid
 from hyperelm._estimators.scoring import Scorer, Scoring
 from hyperelm._network.activations import Function
-from hyperelm._network.layout import Layout
+from hyperelm._network.layout import COMPLEX, Layout
 from hyperelm._training.progress import Progress
 from hyperelm._training.rows import Chunk, LocalSource, Rows, is_chunked
 from hyperelm._validation import check_choice, check_whole
@@ -109,8 +108,12 @@ class BaseSearch(BaseEstimator):
         rows = source.first.chunk(slice(0, len(source.first)))
         if rows.count == 0:
             raise ValueError(f"`sample_weight` must not be zero for all {len(rows)} rows.")
-        dims = [array.shape[2] for array in (rows.X, rows.T) if array.ndim == 3]
-        given = self.algebra, self.weight_scale, self.n_hidden, self.n_parameters, self.readout, self.ridge
+        arrays = source.first.X, source.first.T
+        dims = [array.shape[2] for array in arrays if array.ndim == 3]
+        is_auto = isinstance(self.algebra, str) and self.algebra == "auto"
+        # Of all algebras, only one takes complex numbers.
+        algebra = COMPLEX if is_auto and any(map(is_complex, arrays)) else self.algebra
+        given = algebra, self.weight_scale, self.n_hidden, self.n_parameters, self.readout, self.ridge
         grid = Grid.of(*given, rows=rows.count, dims=dims)
         seeds = random_generator(self.random_state).integers(2**31 - 1, size=self.n_draws)
         rounding = self._rounding(rows)
@@ -152,14 +155,13 @@ class BaseSearch(BaseEstimator):
     # ------------------------------------------------------------------ candidates
 
     def _source(self, X: Any, y: Any, sample_weight: Any) -> LocalSource:
-        """All rows, in memory."""
+        """All rows, in memory; sparse ones become dense chunk by chunk."""
         check_choice(self.scoring, self._scorings, "scoring")
         check_whole(self.n_draws, "n_draws")
         if is_chunked(X):
             raise ValueError(f"`X` must be an array of all rows, got {type(X).__name__}.")
         # Candidates are compared in NumPy; the chosen model is fitted where the rows are.
-        X = to_numpy(validate_data(self, as_given(X, "X"), dtype=kept_types(X), allow_nd=True, ensure_min_samples=2))
-        y = self._checked_target(y)
+        X, y = rows_of_search(self, X), self._checked_target(y)
         check_consistent_length(X, y)
         weight = None if sample_weight is None else row_weights(sample_weight, len(X))
         return LocalSource([Rows(X, y, weight)], len(X), "")
@@ -253,6 +255,11 @@ class BaseSearch(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 def fit_chosen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -74,9 +74,20 @@ def describe(path: str | os.PathLike[str]) -> str:
 
 
 def _form(layout: Layout) -> str:
-    columns = _counted(layout.columns, "column")
-    given = {1: "one value", 2: columns, 3: f"{layout.features} x {_counted(layout.dim, 'component')}"}
-    return f"{given[layout.ndim]}, as {_counted(layout.features, 'number')}"
+    return f"{_given(layout)}, as {_counted(layout.features, 'number')}"
+
+
+def _given(layout: Layout) -> str:
+    """What the user gives for a row."""
+    if layout.is_complex:
+        return "one complex value" if layout.ndim == 1 else _counted(layout.features, "complex column")
+    if layout.ndim == 1:
+        return "one value"
+    if layout.ndim == 2:
+        return _counted(layout.columns, "column")
+    if layout.are_numbers:
+        return f"{layout.features} x {_counted(layout.dim, 'component')}"
+    return f"{_counted(layout.columns // layout.group, 'step')} of {_counted(layout.group, 'channel')}"
 
 
 def _columns_of(model: NamedColumns) -> dict[str, str]:

@@ -34,7 +34,7 @@ from hyperelm._estimators.frame import FrameClassifier, FrameRegressor
 from hyperelm._files.container import LONGEST_NUMBER, Arrays, Header, read, shown, to_bytes
 from hyperelm._files.writing import write_whole
 from hyperelm._network import activations
-from hyperelm._network.layout import Layout
+from hyperelm._network.layout import Layout, takes_complex
 from hyperelm._network.network import Network
 from hyperelm._network.readout import READOUTS, Readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
@@ -240,7 +240,8 @@ def _plain(name: str, value: Any, network: Network) -> Any:
 
 
 def _layout_fields(layout: Layout) -> dict[str, int]:
-    return {"ndim": layout.ndim, "columns": layout.columns, "start": layout.start, "channels": layout.channels}
+    names = ("ndim", "columns", "start", "channels", "group", "is_complex")
+    return {name: getattr(layout, name) for name in names}
 
 
 def _finite(number: float) -> float | str:
@@ -325,11 +326,22 @@ class _Content:
         if not all(type(fields.get(key)) is int for key in ("ndim", "columns", "start", "channels")):
             raise ValueError(f"the layout of its {name} is not whole numbers")
         ndim, columns, start, channels = (fields[key] for key in ("ndim", "columns", "start", "channels"))
-        fits = columns >= 1 and start >= 0 and channels >= 1 and start + channels <= algebra.dim
-        fits = fits and ndim in ((2, 3) if name == "input" else (1, 2, 3)) and (ndim > 1 or columns == 1)
-        if not fits or (ndim == 3 and (channels != algebra.dim or columns % algebra.dim)):
+        d = algebra.dim
+        # Files of earlier formats hold columns or numbers, not complex ones, and no series.
+        group, is_complex = fields.get("group", d if ndim == 3 else columns), fields.get("is_complex", False)
+        if type(group) is not int or type(is_complex) is not bool:
+            raise ValueError(f"the layout of its {name} is not whole numbers")
+        fits = columns >= 1 and start >= 0 and channels >= 1 and start + channels <= d
+        fits = fits and ndim in ((2, 3) if name == "input" else (1, 2, 3)) and group >= 1 and columns % group == 0
+        if is_complex:
+            fits = fits and ndim < 3 and takes_complex(algebra) and (group, channels) == (d, d)
+            fits = fits and (ndim > 1 or columns == d)
+        else:
+            fits = fits and (ndim == 3 or group == columns) and (ndim > 1 or columns == 1)
+            fits = fits and (ndim < 3 or group != d or channels == d)
+        if not fits:
             raise ValueError(f"the layout of its {name} is impossible")
-        return Layout(ndim, columns, -(-columns // channels), algebra.dim, start, channels)
+        return Layout.filled(ndim, columns, slice(start, start + channels), d, group=group, is_complex=is_complex)
 
     def _numbers(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -355,7 +367,7 @@ class _Content:
         arrays |= {name: self._take(name) for name in optional_arrays(model_class) if name in self.arrays}
         if "feature_names_in_" in self.arrays:
             texts = self._take("feature_names_in_")
-            if texts.dtype != object or texts.shape != (source.columns if source.ndim == 2 else source.features,):
+            if texts.dtype != object or texts.shape != source.shape(1)[1:2]:
                 raise ValueError("the names of its columns are not one text each")
             arrays["feature_names_in_"] = texts
         return arrays

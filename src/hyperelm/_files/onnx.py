@@ -12,6 +12,7 @@ graph of double precision on rows like the training rows. Otherwise it computes 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def to_onnx(model: Any, *, decoder: bool = False, dtype: str = "float32") -> Any
     """
     check_choice(dtype, ("float32", "float64"), "dtype")
     model = fitted_elm(model)
-    parts = taken_apart(model)
+    parts = _of_parts(taken_apart(model))
     if decoder and not isinstance(model, ELMAutoencoder):
         raise ValueError(f"`decoder` must be False for {type(model).__name__}: it has no inverse transform.")
     exact = _graph(model, parts, decoder, "float64", "float64")
@@ -94,6 +95,12 @@ def to_onnx(model: Any, *, decoder: bool = False, dtype: str = "float32") -> Any
         f"{error:.1g} of the spread. Take dtype='float64' (`export-onnx --double`), or fit to columns and targets less "
         "their means."
     )
+
+
+def _of_parts(parts: Parts) -> Parts:
+    """The same model where complex numbers are pairs of real ones, since few operators of graphs take them."""
+    network = parts.network
+    return replace(parts, network=replace(network, input=network.input.of_parts, output=network.output.of_parts))
 
 
 def _graph(model: BaseELM, parts: Parts, decoder: bool, outside: str, inside: str) -> Any:
@@ -199,14 +206,14 @@ def _shaped(graph: _Graph, rows: str, layout: Layout) -> str:
     if layout.ndim == 1:
         return graph.node("Squeeze", rows, graph.constant(np.array([1])))
     if layout.ndim == 3:
-        return graph.node("Reshape", rows, graph.constant(np.array([0, layout.features, layout.dim])))
+        return graph.node("Reshape", rows, graph.constant(np.array([0, *layout.shape(0)[1:]])))
     return rows
 
 
 def _add_autoencoder(graph: _Graph, parts: Parts, decoder: bool) -> None:
     network = parts.network
-    source, L, d = network.input, network.neurons, network.algebra.dim
-    of_codes = Layout(source.ndim, d * L, L, d, 0, d)
+    source = network.input
+    of_codes = network.code
     if decoder:
         code = graph.rows("code", of_codes)
     else:
@@ -220,13 +227,13 @@ def _add_classifier(graph: _Graph, parts: Parts) -> None:
     scores, classes = _outputs(graph, parts), len(labels)
     first = graph.node("ArgMax", scores, axis=1, keepdims=0)
     label = graph.node("Gather", graph.constant(_labels(labels)), first)
-    graph.output("label", label, Layout(1, 1, 1, 1, 0, 1), _labels(labels))
+    graph.output("label", label, Layout.filled(1, 1, slice(0, 1), 1), _labels(labels))
     certainty = parts.certainty if isinstance(parts.certainty, Probabilities) else Probabilities()
     shares = graph.node("Softmax", graph.node("Mul", scores, graph.floats(np.array(certainty.scale))), axis=1)
     floor = certainty.floor(graph.outside)
     less = graph.node("Mul", shares, graph.floats(np.array(1 - classes * floor)))
     probabilities = graph.node("Add", less, graph.floats(np.array(floor)))
-    graph.output("probabilities", probabilities, Layout(2, classes, classes, 1, 0, 1))
+    graph.output("probabilities", probabilities, Layout.filled(2, classes, slice(0, 1), 1))
 
 
 def _labels(classes: NDArray[Any]) -> NDArray[Any]:

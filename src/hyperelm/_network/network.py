@@ -29,6 +29,7 @@ import numpy as np
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import chunks, limits
 from hyperelm._backend.arrays import (
+    as_parts,
     as_precision,
     chunk_of,
     concatenated,
@@ -47,7 +48,8 @@ from hyperelm._network.layout import Layout
 from hyperelm._network.readout import Readout
 from hyperelm._validation import FloatArray
 
-CHUNK = 4096  # rows that prediction takes at a time by default
+CHUNK = 4096  # rows that prediction takes at a time by default, or as many as hold _NUMBERS numbers
+_NUMBERS = 2**22
 # From rows x, a matrix A and a bias a, if any, to xA + a in the precision of x.
 Product = Callable[[Any, Any, Any], Any]
 
@@ -136,6 +138,17 @@ class Network:
         return self.neurons * self.algebra.dim + links + self.has_bias
 
     @property
+    def code(self) -> Layout:
+        """How codes look: numbers where the inputs are numbers or series, or else columns."""
+        d, source = self.algebra.dim, self.input
+        return Layout.filled(source.ndim, d * self.neurons, slice(0, d), d, group=d, is_complex=source.is_complex)
+
+    @property
+    def chunk_rows(self) -> int:
+        """The rows that prediction takes at a time by default."""
+        return max(1, min(CHUNK, _NUMBERS // self.input.columns))
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         return numpy_dtype(self.hidden_weights)
 
@@ -175,8 +188,8 @@ class Network:
 
     def _by_chunks(self, X: Any, layers: Callable[[Any], Any], columns: int, chunk_size: int | None) -> FloatArray:
         Y: FloatArray = empty((X.shape[0], columns), self.hidden_weights)
-        for at in chunks(X.shape[0], chunk_size or CHUNK):
-            Y[at, ...] = layers(chunk_of(X, at))
+        for at in chunks(X.shape[0], chunk_size or self.chunk_rows):
+            Y[at, ...] = layers(as_parts(chunk_of(X, at)))
         return Y
 
     def _chunk_codes(self, X: Any) -> FloatArray:

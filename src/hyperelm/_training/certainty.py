@@ -51,7 +51,7 @@ Certainty = Intervals | Probabilities
 
 def layout_of_probes(dim: int) -> Layout:
     numbers = -(-PROBED // dim)
-    return Layout(2, numbers * dim, numbers, dim, 0, dim)
+    return Layout.filled(2, numbers * dim, slice(0, dim), dim)
 
 
 def own_share(accumulator: Accumulator) -> float:

@@ -31,6 +31,7 @@ from hyperelm._training.scales import Scales
 from hyperelm._validation import FloatArray, as_real
 
 _NUMBERS = 2**20  # that are looked at together
+_SCRATCH = 2**22  # numbers in a chunk of rows
 REAL = get("real")
 
 Weights = FloatArray | None
@@ -213,7 +214,9 @@ class Training:
     @lazy
     def size(self) -> int:
         D, N, dtype = self.input.features, self.output.features, self.encoder.weights.dtype
-        return self.chunk_size or chunk_rows(self.algebra, D, self.width, N, dtype.itemsize)
+        rows = chunk_rows(self.algebra, D, self.width, N, dtype.itemsize)
+        # Rows of many columns from a file or a sparse array take as much memory as what is computed from them.
+        return self.chunk_size or min(rows, max(64, _SCRATCH // self.input.columns // 16 * 16))
 
     @property
     def work(self) -> float:
@@ -249,7 +252,7 @@ class Training:
         if chunk.targets_are_inputs:
             return H, x, chunk.X, None
         targets, cost = self.targets(chunk.T)
-        if tuple(targets.shape) != (wanted := self.output.shape(len(chunk))):
+        if tuple(targets.shape) != (wanted := self.output.shape_of_parts(len(chunk))):
             raise ValueError(f"`y` must have the shape {wanted} as in the first chunk, got {tuple(targets.shape)}.")
         targets = moved(targets, x.array)  # the indicators of labels are made in NumPy
         check_range(targets, dtype, "y", "`X`")

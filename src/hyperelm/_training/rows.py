@@ -1,8 +1,9 @@
-"""Where rows come from: arrays in memory, arrays in files, and chunks that the user's code makes.
+"""Where rows come from: arrays in memory, sparse arrays, arrays in files, and chunks that the user's code makes.
 
 Training makes one or more passes over a *source* of rows. A pass reads the rows in chunks and gathers something from
 them. Only the arrays that it asks for are read. An array in memory was checked as a whole before. Rows from a file or
-an iterable are checked when they are read, and no more than one chunk of them is ever in memory.
+an iterable are checked when they are read, and no more than one chunk of them is ever in memory. Of a sparse array no
+more than one chunk is ever dense.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from hyperelm._backend import backend_of, chunks
-from hyperelm._backend.arrays import chunk_of, taken
+from hyperelm._backend.arrays import as_parts, chunk_of, taken
 from hyperelm._lazy import lazy
 from hyperelm._linalg.planes import Numbers
 from hyperelm._solvers.accumulator import check_finite
@@ -73,18 +74,16 @@ class Stored:
         pieces = getattr(array, "chunks", None)
         self._step = int(np.max(pieces[0])) if pieces else 1
         self._held: tuple[int, NDArray[Any]] | None = None
-        if self.dtype.kind == "c":
-            raise ValueError(f"Complex data not supported, got `{name}` of dtype {self.dtype}.")
-        if not labels and self.dtype.kind not in "biuf":
-            raise ValueError(f"`{name}` must be an array of real numbers, got dtype {self.dtype}.")
+        if not labels and self.dtype.kind not in "biufc":
+            raise ValueError(f"`{name}` must be an array of real or complex numbers, got dtype {self.dtype}.")
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         chunk = np.ascontiguousarray(self._read(rows.start, rows.stop))
-        if chunk.dtype.kind == "f":
-            check_finite(Numbers(chunk), self._name, self._before + rows.start)
+        if chunk.dtype.kind in "fc":
+            check_finite(Numbers(as_parts(chunk)), self._name, self._before + rows.start)
         return chunk
 
     def _read(self, start: int, stop: int) -> NDArray[Any]:
@@ -95,6 +94,18 @@ class Stored:
             self._held = start, np.asarray(self._array[start:end])
         first, held = self._held
         return held[start - first : stop - first]
+
+
+class DenseChunks:
+    """A sparse array of shape (n, columns) whose rows are dense when they are sliced."""
+
+    def __init__(self, array: Any) -> None:
+        self._rows = array.tocsr()
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        self.dtype: np.dtype[Any] = array.dtype
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        return np.asarray(self._rows[rows].toarray())
 
 
 Array = NDArray[Any] | Stored
@@ -119,7 +130,7 @@ class Rows:
 
 
 class Chunk:
-    """Some of the rows. Each array is read when it is first asked for."""
+    """Some of the rows. Each array is read when it is first asked for; complex numbers become pairs on a last axis."""
 
     def __init__(self, rows: Rows, at: slice) -> None:
         self._rows, self._at = rows, at
@@ -129,11 +140,11 @@ class Chunk:
 
     @lazy
     def X(self) -> NDArray[Any]:
-        return chunk_of(self._rows.X, self._at)
+        return as_parts(chunk_of(self._rows.X, self._at))
 
     @lazy
     def T(self) -> NDArray[Any]:
-        return self.X if self.targets_are_inputs else chunk_of(self._rows.T, self._at)
+        return self.X if self.targets_are_inputs else as_parts(chunk_of(self._rows.T, self._at))
 
     @lazy
     def weight(self) -> NDArray[Any] | None:

@@ -88,14 +88,17 @@ def sliding_windows(series: ArrayLike, window: int = 3) -> tuple[NDArray[Any], N
 
     Parameters
     ----------
-    series : array of shape (n,) or (n, channels)
+    series : array of shape (n,), (n, channels) or (m, n, channels)
+        One series of n positions, or m of them. No window goes from one series to the next.
     window : int
         T, the number of positions in an input.
 
     Returns
     -------
     X : array of shape (n - T, T) or (n - T, T, channels), a read-only view of the series
+        Of m series it is a copy of shape (m (n - T), T, channels), series after series.
     y : array of shape (n - T,) or (n - T, channels), the position after each window
+        Of m series it has shape (m (n - T), channels).
 
     Examples
     --------
@@ -108,11 +111,19 @@ def sliding_windows(series: ArrayLike, window: int = 3) -> tuple[NDArray[Any], N
     array([4, 5])
     """
     series = np.asarray(series)
-    if series.ndim not in (1, 2):
-        raise ValueError(f"`series` must have shape (n,) or (n, channels), got {series.shape}.")
-    if not 1 <= window < len(series):
+    if series.ndim not in (1, 2, 3):
+        raise ValueError(f"`series` must have shape (n,), (n, channels) or (m, n, channels), got {series.shape}.")
+    time = 1 if series.ndim == 3 else 0
+    positions = series.shape[time]
+    if not 1 <= window < positions:
         raise ValueError(
-            f"`window` must be at least 1 and less than the {len(series)} positions of `series`, got {window}."
+            f"`window` must be at least 1 and less than the {positions} positions of `series`, got {window}."
         )
-    views = np.lib.stride_tricks.sliding_window_view(series[:-1], window, axis=0)
-    return views if series.ndim == 1 else views.swapaxes(1, 2), series[window:]
+    inputs, targets = np.split(series, [positions - 1], axis=time)[0], np.split(series, [window], axis=time)[1]
+    views = np.lib.stride_tricks.sliding_window_view(inputs, window, axis=time)
+    if series.ndim == 1:
+        return views, targets
+    windows = np.moveaxis(views, -1, -2)
+    if series.ndim == 2:
+        return windows, targets
+    return windows.reshape(-1, *windows.shape[2:]), targets.reshape(-1, series.shape[2])
