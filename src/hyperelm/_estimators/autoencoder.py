@@ -21,6 +21,7 @@ from hyperelm._estimators.checks import check_place, kept_types, random_generato
 from hyperelm._network.activations import Function
 from hyperelm._network.layers import Encoder, times_auto
 from hyperelm._network.layout import Layout
+from hyperelm._network.network import CHUNK
 from hyperelm._training.passes import Seen
 from hyperelm._training.principal import MomentPass, is_star_closed, principal_encoder
 from hyperelm._training.rows import Source
