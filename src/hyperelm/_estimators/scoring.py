@@ -81,6 +81,8 @@ class Scorer:
         Normal equations show neither ridges nor errors below their rounding. A curve that reaches them is computed
         again with `qr`.
         """
+        largest = max(part.neurons for part in plan)
+        training = replace(training, encoder=Given(training.encoder.weights[:, :largest]))
         by_component = any(part.readout != "algebra" for part in plan)
         training = replace(training, readout="free" if by_component else "algebra")
         with one_blas():
