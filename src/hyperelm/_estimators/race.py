@@ -4,7 +4,7 @@ A layer is an algebra with a weight scale. Its candidates are numbers of neurons
 and the race goes on in rounds:
 
 1. *Screening.* Every layer is scored on some hundred rows, with networks that are small for so many rows, and without
-   readouts that must be learned. One layer in three goes on, and the best of every weight scale. Where there are more
+   readouts that must be learned. One layer in four goes on, and the best of every weight scale. Where there are more
    rows, further screenings follow, each on four times as many.
 2. *First draw.* The layers that are left are scored on all rows, with all numbers of neurons. In the layers that lead,
    readouts are learned, too.
@@ -35,7 +35,7 @@ from hyperelm._training.rows import LocalSource, Rows
 _FEW_ROWS, _MORE = 400, 4  # rows of the first screening, and the factor to the next
 _FEW_LAYERS = 4  # so many are not screened
 _ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that is screened
-_ONE_IN = 3  # layers goes on
+_ONE_IN = 4  # layers goes on
 _FAR = 1.25  # times the loss of the best: layers and networks beyond it do not go on
 _LEARNING, _LEADING = 2, 1.1  # layers in which readouts are learned, and times the loss of the best
 _NEAR, _LEADERS = 1.05, 8  # times the loss of the best, and at most so many candidates with further draws
