@@ -66,6 +66,10 @@ def assert_same(one, other, X):
             assert (mine, mine.name, mine.units) == (theirs, theirs.name, theirs.units)
         elif name in ("network_.operators", "network_.scaling"):
             assert (mine is None) == (theirs is None)  # what they consist of is compared above
+        elif name == "_certainty":
+            of_mine, of_theirs = models._arrays_of_certainty(mine), models._arrays_of_certainty(theirs)
+            assert of_mine.keys() == of_theirs.keys()
+            assert all(same_bits(array, of_theirs[part]) for part, array in of_mine.items())
         elif name not in ("_accumulator", "random_state"):
             assert np.array_equal(mine, theirs), name
     for mine, theirs in zip(of_one, of_other, strict=True):
