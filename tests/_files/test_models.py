@@ -249,7 +249,7 @@ folder = Path({str(tmp_path)!r})
 X = np.load(folder / "X.npy")
 for name in {list(models.CLASSES)}:
     model, expected = load(folder / name), np.load(folder / f"{{name}}.npz")
-    methods = ("predict", "decision_function", "predict_proba", "transform", "reconstruct")
+    methods = ("predict", "decision_function", "predict_proba", "transform", "reconstruct", "score_samples")
     results = [getattr(model, method)(X) for method in methods if hasattr(model, method)]
     assert len(results) == len(expected.files)
     for one, other in zip(results, expected.values()):
