@@ -43,10 +43,9 @@ difference = np.abs(from_chunks.predict(hour(5)[0]) - stream.predict(hour(5)[0])
 print(f"{HOURS * ROWS:,} rows in {HOURS} chunks; fit and partial_fit differ by {difference:.0e}")
 
 
-
 # %%
-# Recursive least squares updates the weights row by row. Its forgetting factor is that of the half life. It is given the
-# hidden layer of the network, so both have the same least-squares problem, but for the start.
+# Recursive least squares updates the weights row by row. Its forgetting factor is that of the half life. It is given
+# the hidden layer of the network, so both have the same least-squares problem, but for the start.
 class RecursiveLeastSquares:
     def __init__(self, network, forgetting, ridge):
         size = network.neurons * network.algebra.dim + 1
