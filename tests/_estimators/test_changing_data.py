@@ -74,9 +74,8 @@ def test_forgetting_in_other_estimators_and_from_a_file(tmp_path):
     X, Y = data()
     labels = Y[:, 0] > 0
     classifier = ELMClassifier("real", **FIXED).fit(X, labels).forget(X[:30], labels[:30])
-    assert_allclose(
-        classifier.decision_function(X), ELMClassifier("real", **FIXED).fit(X[30:], labels[30:]).decision_function(X)
-    )
+    expected = ELMClassifier("real", **FIXED).fit(X[30:], labels[30:])
+    assert_allclose(classifier.decision_function(X), expected.decision_function(X), atol=1e-9)
     save(ELMAutoencoder("real", **FIXED).fit(X), tmp_path / "model.hyperelm", state=True)
     model = load(tmp_path / "model.hyperelm").forget(X[:30]).partial_fit(X[:30]).forget(X[60:])
     assert_allclose(model.reconstruct(X), ELMAutoencoder("real", **FIXED).fit(X[:60]).reconstruct(X), atol=1e-9)
@@ -99,9 +98,7 @@ def test_too_little_is_left():
     X, Y = data()
     weight = np.append(np.full(45, 1e12), np.ones(45))
     model = ELMRegressor("real", solver="gram", **FIXED).fit(X, Y, weight)
-    with pytest.raises(
-        ValueError, match="rounding would decide. Give a larger ridge, or fit to the rows that are left"
-    ):
+    with pytest.raises(ValueError, match="so rounding would decide"):
         model.forget(X[:45], Y[:45], weight[:45])
 
 

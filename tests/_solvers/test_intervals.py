@@ -34,12 +34,19 @@ def test_probes_show_the_leverage(name, ridge, method):
     accumulator = method(algebra, 5, 2)
     accumulator.update(H, T)
     leave_out = at_ridge(accumulator, ridge, [4])
-    assert isinstance(leave_out, AtOneRidge if method is Gram and ridge else BySpectrum)
+    assert isinstance(leave_out, AtOneRidge if method is Gram else BySpectrum)
     A, d = left_matrix(H, algebra), algebra.dim
     penalty = np.repeat([ridge] * 4 + [0.0], d)
     hat = A @ np.linalg.solve(A.T @ A + np.diag(penalty), A.T)
     expected = hat.diagonal().reshape(60, d).mean(axis=1)
-    assert_allclose(residuals_by(leave_out, H, T, None)[1][:, 0], expected, rtol=1e-8)
+    residuals, leverages = residuals_by(leave_out, H, T, None)
+    assert_allclose(leverages[:, 0], expected, rtol=1e-8)
+    targets = T.swapaxes(1, 2).reshape(60 * d, 2)
+    for m in (0, 17):  # by a fit to all other rows
+        at = np.arange(60 * d) // d == m
+        rest = A[~at]
+        coef = np.linalg.solve(rest.T @ rest + np.diag(penalty), rest.T @ targets[~at])
+        assert_allclose(residuals[m, 0].T, A[at] @ coef - targets[at], rtol=1e-7, atol=1e-9)
     numbers = 5 * d
     found = (matmul(H, probes(leave_out, numbers), algebra) ** 2).sum(axis=(1, 2)) / (d * numbers)
     assert_allclose(found, expected, rtol=1e-8)

@@ -84,8 +84,8 @@ class NamedColumns(BaseELM):
         are_columns = rows.X.ndim == 2 and rows.T.ndim <= 2 and not (is_complex(rows.X) or is_complex(rows.T))
         if isinstance(rows.X, Stored) or isinstance(rows.T, Stored) or not are_columns:
             raise ValueError(
-                f"`X` and `y` must be columns in memory, not complex, got shapes {rows.X.shape} and {rows.T.shape}. For "
-                f"other rows use `{type(self).__mro__[2].__name__}`."
+                f"`X` and `y` must be columns in memory, not complex, got shapes {rows.X.shape} and {rows.T.shape}. "
+                f"For other rows use `{type(self).__mro__[2].__name__}`."
             )
         if reset:
             self.input_offset_, self.input_scale_ = _standard(rows.X, precision(rows.X))
