@@ -178,7 +178,7 @@ def _to_nobody(_: str) -> None:
     pass
 
 
-def _in_one_line(message: Warning | str, *_: object) -> None:
+def _in_one_line(message: Warning | str, *_: object, **__: object) -> None:
     typer.echo(f"Warning: {message}", err=True)
 
 
