@@ -10,7 +10,9 @@ the cases that went wrong. Exit code 1 says that there are such cases.
 from __future__ import annotations
 
 import argparse
+import csv
 import faulthandler
+import gzip
 import io
 import json
 import pickle
@@ -38,9 +40,11 @@ import safetensors.numpy
 
 from hyperelm import (
     Algebra,
+    ColumnPlan,
     ELMAutoencoder,
     ELMClassifier,
     ELMRegressor,
+    FrameClassifier,
     FrameRegressor,
     describe,
     experiments,
@@ -50,7 +54,7 @@ from hyperelm import (
 from hyperelm._estimators.base import taken_apart
 from hyperelm._files import container
 from hyperelm.datasets import load_cifar10
-from hyperelm.experiments import Store, StoreError, Unit
+from hyperelm.experiments import Store, StoreError, Unit, read_sheet
 from hyperelm.experiments import _report as report
 from hyperelm.experiments._definition import Experiment, Result
 
@@ -180,6 +184,10 @@ def sound_models(folder: Path) -> list[bytes]:
         ELMAutoencoder("klein4", encoder="orthogonal", **shared).fit(X.astype(np.float32)),
     ]
     models[3].fit(X, labels)
+    frame = {"a": X[:, 0], "b": np.where(X[:, 1] > 1, np.nan, X[:, 1]), "c": labels.astype(object)}
+    plan = ColumnPlan.of(frame)
+    planned = FrameClassifier("complex", **shared).fit(plan.apply(frame), labels)
+    models.append(planned.name_columns(plan.features, ["label"], plan=plan))
     models[0].feature_names_in_ = np.array(list("abcdef"), dtype=object)
     contents = []
     for model in models:
@@ -208,7 +216,7 @@ def mutate_model(rng: Random, content: bytes) -> bytes:
     else:
         mutate_arrays(rng, arrays)
     text = dump(rng, header).encode(errors="replace").decode()
-    version = rng.choice(["1"] * 200 + ["0", "2", "", "x", "1" * 5000])
+    version = rng.choice(["3"] * 200 + ["0", "1", "2", "4", "", "x", "1" * 5000])
     return safetensors.numpy.save(arrays, container.signed(version, text, arrays))
 
 
@@ -264,11 +272,60 @@ def read_model(path: Path) -> None:
 def sound_series(_: Path) -> list[bytes]:
     rows = np.random.default_rng(0).standard_normal((400, 3))
     lines = [",".join(f"{value:.4g}" for value in row) for row in rows]
-    return ["\n".join(lines).encode(), "\r\n".join(["x,y,z", *lines, ""]).encode("utf-8-sig")]
+    german = [f"{line.replace(',', ';').replace('.', ',')}" for line in lines]
+    places = [f"{'abc'[n % 3]};{n % 28 + 1}.{n % 12 + 1}.2020;{line}" for n, line in enumerate(german)]
+    mixed = [f'{n},"place, {n % 4}",{n % 7}%,{"" if n % 9 else "NA"},2020-01-{n % 28 + 1:02d}' for n in range(400)]
+    files = [
+        "\n".join(lines).encode(),
+        "\r\n".join(["x,y,z", *lines, ""]).encode("utf-8-sig"),
+        "\n".join(["x;y;z", *german]).encode(),
+        "\n".join(["place;date;x;y;z", *places]).encode("utf-16"),
+        "\n".join([",place,share,gap,date", *mixed]).encode(),
+    ]
+    return [*files, gzip.compress(files[1]), gzip.compress(files[4])]
 
 
 def read_series(path: Path) -> None:
-    experiments.load("lorenz", quick=True, changes=[f"series={path}"])
+    """Read a file as `fit` does, check what was read, and take it as a series if it holds numbers alone."""
+    sheet = read_sheet(str(path), "DATA")
+    check_sheet(sheet, path.read_bytes())
+    frame, forms = sheet.frame(sheet.names)
+    plan = ColumnPlan.of(frame, notes=forms)
+    assert ColumnPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    if plan.used:
+        X = plan.apply(frame)
+        assert X.shape == (len(sheet), len(plan.features))
+        assert np.isfinite(X).all()
+    if all(column.dtype.kind == "f" and not np.isnan(column).any() for column in frame.values()):
+        experiments.load("lorenz", quick=True, changes=[f"series={path}"])
+
+
+def check_sheet(sheet: experiments.Sheet, content: bytes) -> None:
+    """Compare the cells and the numbers of a sheet with what Python's csv module and `float` make of the file."""
+    content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    lines = io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"))
+    rows = list(csv.reader(lines, delimiter=sheet.sep))
+    while rows and not rows[-1]:
+        rows.pop()
+    width = max(map(len, rows))
+    rows = [row or [""] * width for row in rows][sheet.first_row - 1 :]
+    columns = list(zip(*rows, strict=True))[width - len(sheet.names) :]
+    for name, cells, column in zip(sheet.names, columns, sheet.columns, strict=True):
+        assert list(cells) == column.tolist(), f"cells of {name!r}"
+        if sheet.names.count(name) == 1 and sheet.kind(name) == "number":
+            for cell, value in zip(cells, sheet.numbers(name), strict=True):
+                assert _agrees(cell.strip(), value, sheet.decimal), f"{cell!r} read as {value!r}"
+
+
+def _agrees(cell: str, value: float, decimal: str) -> bool:
+    plain = cell if decimal == "." else cell.replace(".", "").replace(",", ".")
+    plain = {"true": "1", "false": "0"}.get(plain.lower(), plain.replace(",", "").removesuffix("%").strip())
+    return (
+        np.isnan(value)
+        if plain.lower() in ("", "na", "n/a", "#n/a", "nan", "null", "<na>", "nat")
+        else (float(plain) == value)
+    )
 
 
 def sound_settings(_: Path) -> list[bytes]:

@@ -248,6 +248,13 @@ def test_a_series(tmp_path):
     assert_allclose(only[1], values[:1])
 
 
+def test_a_warning_where_nothing_helps(tmp_path):
+    data = written(tmp_path / "noise.csv", np.random.default_rng(0).standard_normal((60, 3)).tolist(), "abc")
+    done = run("fit", data, "--target", "c", "--save", tmp_path / "model", "--algebra", "real", "--parameters", "40")
+    assert done.exit_code == 0
+    assert done.stderr.splitlines()[0].startswith("Warning: No candidate does better than the mean of the targets")
+
+
 def test_a_warning_where_something_simpler_does_better(tmp_path):
     walk = np.cumsum(np.random.default_rng(0).choice([-1.0, 1.0], size=(300, 1)), axis=0)
     data = written(tmp_path / "walk.csv", walk.tolist(), ["x"])

@@ -63,7 +63,7 @@ def describe(path: str | os.PathLike[str]) -> str:
         "random state": str(model.random_state),
     }
     if isinstance(model, ELMClassifier):
-        facts["classes"] = f"{len(model.classes_)}: {_few(model.classes_)}"
+        facts["classes"] = f"{len(model.classes_)}: {_few(model.classes_.tolist())}"
     if isinstance(model, ELMAutoencoder):
         facts["encoder"] = model.encoder
     tables = [str(model.algebra_)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import hyperelm
-from hyperelm import FrameClassifier, FrameRegressor, algebras, describe, load, to_onnx
+from hyperelm import BiasOnlyWarning, FrameClassifier, FrameRegressor, algebras, describe, load, to_onnx
 from hyperelm.cli._app import app, check_new, clear_errors, examples, printable, write_csv, write_new
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file of `hyperelm.save`.")]
@@ -91,7 +92,10 @@ def fit_model(
         say = _to_terminal if sys.stderr.isatty() else _to_nobody
         say(f"Reading {data} ...")
         task = Task.read(str(data), wanted)
-        fitted = _fit.fit(task, choices, parameters=sizes, seed=seed, verbose=sys.stderr.isatty(), say=say)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", BiasOnlyWarning)
+            warnings.showwarning = _in_one_line
+            fitted = _fit.fit(task, choices, parameters=sizes, seed=seed, verbose=sys.stderr.isatty(), say=say)
         hyperelm.save(fitted.model, save)
         report = printable(_fit.explain(fitted, task), keep="\n")
         typer.echo(f"{report}\n\nSaved in {save}. Use it with: hyperelm predict {save} DATA")
@@ -172,6 +176,10 @@ def _to_terminal(text: str) -> None:
 
 def _to_nobody(_: str) -> None:
     pass
+
+
+def _in_one_line(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"Warning: {message}", err=True)
 
 
 def _check_save(path: Path, force: bool) -> None:

@@ -87,7 +87,8 @@ def predict(model: Model, path: str, options: Options) -> Predictions:
 
 
 def _check_there(sheet: Sheet, names: list[str]) -> None:
-    lacking = [name for name in names if name not in sheet.names]
+    there = {*sheet.names}
+    lacking = [name for name in names if name not in there]
     if len(lacking) > 1:
         raise ValueError(
             f"{sheet.path} has no columns {listed([repr(name) for name in lacking])}, which the model needs."

@@ -88,7 +88,7 @@ class Task:
         sheet = read_sheet(path, "DATA", named, sep=options.sep, decimal=options.decimal)
         for name in named:
             sheet.at(name)
-        others = [name for name in (inputs or sheet.names) if name not in targets and name not in left_out]
+        others = [name for name in (inputs or sheet.names) if name not in {*targets, *left_out}]
         for name in others:
             sheet.at(name)  # which refuses two columns with one name
         if not others and not options.series:

@@ -21,7 +21,8 @@ SERIES = "--set series"  # the option that names the file of a series
 SEPARATORS = (",", ";", "\t")
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
-_LARGEST = 2**32  # bytes of an archive, unpacked
+_LARGEST = 2**32  # bytes of a file, unpacked
+_CHUNK = 2**20  # bytes that are unpacked together
 _SAMPLE = 100  # rows that tell the separator
 
 
@@ -30,8 +31,7 @@ def content_of(path: str, option: str) -> bytes:
     try:
         content = Path(path).read_bytes()
         if content.startswith(_GZIP):
-            with gzip.open(io.BytesIO(content)) as file:
-                content = file.read(_LARGEST + 1)
+            content = _unpacked(content)
     except EOFError:
         raise unreadable(path, option, "the archive is not complete") from None
     except zlib.error as error:
@@ -39,8 +39,18 @@ def content_of(path: str, option: str) -> bytes:
     except OSError as error:
         raise unreadable(path, option, error.strerror or error) from None
     if len(content) > _LARGEST:
-        raise unreadable(path, option, f"the archive holds more than {_LARGEST:,} bytes")
+        raise unreadable(path, option, f"it has more than {_LARGEST:,} bytes")
     return content
+
+
+def _unpacked(content: bytes) -> bytes:
+    """What an archive holds, or a little more of it than a file may have."""
+    parts, size = [], 0
+    with gzip.open(io.BytesIO(content)) as file:
+        while size <= _LARGEST and (part := file.read(_CHUNK)):
+            parts.append(part)
+            size += len(part)
+    return b"".join(parts)
 
 
 def is_parquet(content: bytes) -> bool:

@@ -17,6 +17,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,16 +81,24 @@ class Sheet:
     decimal: str = "."
     remarks: list[str] = field(default_factory=list)
 
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Where each name stands."""
+        found: dict[str, list[int]] = {}
+        for n, name in enumerate(self.names):
+            found.setdefault(name, []).append(n)
+        return found
+
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
 
     def at(self, name: str) -> int:
         """The place of the column with this `name`."""
-        if self.names.count(name) == 1:
-            return self.names.index(name)
-        if name in self.names:
-            count = self.names.count(name)
-            raise ValueError(f"{self.path} has {count} columns called {name!r}. Give them different names.")
+        places = self._places.get(name, [])
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise ValueError(f"{self.path} has {len(places)} columns called {name!r}. Give them different names.")
         raise ValueError(f"{self.path} has no column {name!r}.{near(name, self.names)} It has {shown(self.names)}.")
 
     def kind(self, name: str) -> str:
