@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
-FORMAT = 2  # since 2 a model says how its output layer multiplies
+FORMAT = 3  # since 2 a model says how its output layer multiplies, since 3 a file may hold a pipeline
 KEY = "hyperelm"
 LONGEST_NUMBER = 300  # digits
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
+
+from sklearn.pipeline import Pipeline
 
 from hyperelm._estimators import ELMAutoencoder, ELMClassifier
 from hyperelm._estimators.base import taken_apart
@@ -35,11 +38,15 @@ def describe(path: str | os.PathLike[str]) -> str:
     Algebra complex, dimension 2
     """
     header, model = loaded(path)
+    steps = []
+    if isinstance(model, Pipeline):
+        steps, model = model.steps[:-1], model.steps[-1][1]
     network = model.network_
     source, target, M = network.input, network.output, network.output_weights
     full = network.n_components if network.readout.algebra is None else source.dim * len(M)
     can_go_on = taken_apart(model).accumulator is not None
     facts = {
+        **({"steps": "; ".join(_step(*step) for step in steps)} if steps else {}),
         "model": f"{type(model).__name__}, written by hyperelm {str(header.get('hyperelm'))[:40]}",
         "parameters": f"{network.n_parameters:,} real numbers, {network.dtype}, {os.stat(path).st_size:,} bytes in all",
         "input": f"{_form(source)} of {source.dim} components",
@@ -66,6 +73,11 @@ def describe(path: str | os.PathLike[str]) -> str:
         tables += ["", "Readout:", str(network.readout.algebra)]
     lines = [*tables, "", *(f"{label:{12}}  {value}" for label, value in facts.items())]
     return printable("\n".join(lines), keep="\n")
+
+
+def _step(name: str, step: Any) -> str:
+    """One step of a pipeline on one line."""
+    return f"{name}: {' '.join(str(step).split())}"
 
 
 def _form(layout: Layout) -> str:
