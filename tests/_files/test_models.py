@@ -18,7 +18,6 @@ import safetensors.numpy
 import skops.io
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import outputs, through_joblib, through_pickle
@@ -358,8 +357,8 @@ def test_what_cannot_be_saved(path):
     for model in (ELMRegressor(), ELMRegressorCV()):
         with pytest.raises(NotFittedError):
             save(model, path)
-    with pytest.raises(ValueError, match=r"`model` must be one of ELMRegressor, .*, got Pipeline. Save the steps"):
-        save(make_pipeline(StandardScaler(), ELMRegressor(n_hidden=3)).fit(X, X[:, 0]), path)
+    with pytest.raises(ValueError, match=r"`model` must be one of ELMRegressor, .*, got StandardScaler, or"):
+        save(StandardScaler().fit(X), path)
 
     class Mine(ELMRegressor):
         pass
@@ -451,8 +450,8 @@ def signed(path, *, version="1", arrays=None, types=None, **fields):
 
 @pytest.mark.usefixtures("content")
 def test_a_file_of_another_version(path):
-    reason = r"its format version is 3, and this release reads 2. Install hyperelm 9.1, which wrote it."
-    refused(signed(path, version="3", hyperelm="9.1"), reason)
+    reason = r"its format version is 4, and this release reads 3. Install hyperelm 9.1, which wrote it."
+    refused(signed(path, version="4", hyperelm="9.1"), reason)
     refused(signed(path, version="12", hyperelm="9.1\x1b[2J"), "Install a later release")
     for version in ("0", "-1", "1.0", "one", "", "1" * 10):
         refused(signed(path, version=version), f"its format version '{version}' is not a number")

@@ -273,12 +273,13 @@ def nested(node, _):
         (lambda node, _: node["steps"].append(["a", "drop"]), "the last step of its pipeline is no model"),
         (lambda node, _: node["steps"][0].__setitem__(0, "__"), "__"),
         (lambda node, _: node["steps"][0].__setitem__(0, 5), "have no names"),
+        (lambda _, arrays: arrays.pop("2.scale_"), "lacks scale_ of a step with with_std"),
         (lambda _, arrays: arrays.update({"2.var_": np.zeros(3)}), "'var_' of a step has another shape"),
         (lambda _, arrays: arrays.update({"1.categories.0": np.zeros((2, 2))}), "categories of an encoder"),
         (lambda _, arrays: arrays.update({"9.more": np.zeros(2)}), "unknown array '9.more'"),
         (lambda _, arrays: arrays.update({"0.1.0.indicator": np.array([5])}), "missing values that an imputer marks"),
     ],
-    ids=range(23),
+    ids=range(24),
 )
 def test_hostile_files(change, message, tmp_path):
     hostile(change)(tmp_path)

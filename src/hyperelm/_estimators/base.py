@@ -351,6 +351,7 @@ class Parts:
     numbers : what `fit` found, by attribute
     arrays : fitted arrays, by attribute
     container : what `set_output` was told, if anything
+    multilabel : whether the outputs are several labels a row
     """
 
     network: Network
@@ -359,6 +360,7 @@ class Parts:
     accumulator: Accumulator | Asleep | None
     scales: Scales | None
     container: str | None
+    multilabel: bool = False
 
 
 # What `fit` found, with its type.
@@ -384,7 +386,8 @@ def taken_apart(model: BaseELM) -> Parts:
     numbers |= {"loo_error_": model.loo_error_, "solver_": model.solver_}
     container = getattr(model, "_sklearn_output_config", {}).get("transform")
     network = model.network_.to(np.zeros(0))
-    return Parts(network, numbers, arrays, model._accumulator, model._scales, container)
+    multilabel = bool(getattr(model, "multilabel_", False))
+    return Parts(network, numbers, arrays, model._accumulator, model._scales, container, multilabel)
 
 
 def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Parts) -> E:
@@ -397,6 +400,8 @@ def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Par
     for name, value in (*parts.numbers.items(), *parts.arrays.items()):
         setattr(model, name, value)
     model.network_, model._accumulator, model._scales = parts.network, parts.accumulator, parts.scales
+    if parts.multilabel:
+        model.multilabel_ = True
     if parts.container is not None:
         model.set_output(transform=parts.container)
     model._check_restored()

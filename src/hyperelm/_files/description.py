@@ -63,7 +63,8 @@ def describe(path: str | os.PathLike[str]) -> str:
         "random state": str(model.random_state),
     }
     if isinstance(model, ELMClassifier):
-        facts["classes"] = f"{len(model.classes_)}: {', '.join(map(str, model.classes_[:20]))}" + "…" * (
+        kind = "labels" if model.multilabel_ else "classes"
+        facts[kind] = f"{len(model.classes_)}: {', '.join(map(str, model.classes_[:20]))}" + "…" * (
             len(model.classes_) > 20
         )
     if isinstance(model, ELMAutoencoder):

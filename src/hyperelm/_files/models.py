@@ -199,6 +199,7 @@ def _described(model: BaseELM, parts: Parts) -> tuple[Header, Arrays]:
         "output": layout_fields(network.output),
         "solver": numbers.pop("solver_"),
         "container": parts.container,
+        "multilabel": parts.multilabel,
         "numbers": {name: None if value is None else _finite(value) for name, value in numbers.items()},
     }
     arrays: Arrays = {
@@ -275,7 +276,10 @@ class _Content:
             container = self._choice("container", ("default", "pandas", "polars"))
         arrays = self._arrays(model_class, network)
         scales = self._scales(network) if _INPUTS in self.arrays else None
-        parts = Parts(network, numbers, arrays, self._accumulator(network, numbers["solver_"]), scales, container)
+        accumulator, multilabel = self._accumulator(network, numbers["solver_"]), self.header.get("multilabel", False)
+        if type(multilabel) is not bool or (multilabel and model_class is not ELMClassifier):
+            raise ValueError("it does not say whether rows have several labels")
+        parts = Parts(network, numbers, arrays, accumulator, scales, container, multilabel)
         model = put_together(model_class, parameters | {"algebra": network.algebra}, parts)
         model.algebra = network.algebra if parameters["algebra"] is None else parameters["algebra"]
         if self.arrays:

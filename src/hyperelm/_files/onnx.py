@@ -225,6 +225,9 @@ def _add_autoencoder(graph: _Graph, parts: Parts, decoder: bool) -> None:
 def _add_classifier(graph: _Graph, parts: Parts) -> None:
     labels = parts.arrays["classes_"]
     scores, classes = _outputs(graph, parts), len(labels)
+    if parts.multilabel:
+        _add_labels(graph, scores, classes)
+        return
     first = graph.node("ArgMax", scores, axis=1, keepdims=0)
     label = graph.node("Gather", graph.constant(_labels(labels)), first)
     graph.output("label", label, Layout.filled(1, 1, slice(0, 1), 1), _labels(labels))
@@ -238,6 +241,15 @@ def _add_classifier(graph: _Graph, parts: Parts) -> None:
     threshold = graph.node("Slice", largest, *(graph.constant(np.array([n])) for n in (0, -1, 0)))
     probabilities = graph.node("Relu", graph.node("Sub", scores, threshold))
     graph.output("probabilities", probabilities, Layout.filled(2, classes, slice(0, 1), 1))
+
+
+def _add_labels(graph: _Graph, scores: str, classes: int) -> None:
+    """Several labels a row: each is predicted where its output is above 1/2."""
+    layout = Layout.filled(2, classes, slice(0, 1), 1)
+    above = graph.node("Greater", scores, graph.floats(np.array(0.5)))
+    graph.output("label", graph.node("Cast", above, to=7), layout, np.zeros(0, np.int64))  # 7 is int64
+    probabilities = graph.node("Clip", scores, graph.floats(np.array(0.0)), graph.floats(np.array(1.0)))
+    graph.output("probabilities", probabilities, layout)
 
 
 def _labels(classes: NDArray[Any]) -> NDArray[Any]:

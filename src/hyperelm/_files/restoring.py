@@ -29,6 +29,8 @@ from hyperelm._files.pipelines import (
 )
 
 _DEEPEST = 8  # pipelines within pipelines
+# What a scaler must have learned if a parameter is true.
+_NEEDED = (("mean_", "with_mean"), ("scale_", "with_std"), ("center_", "with_centering"), ("scale_", "with_scaling"))
 _CONTAINERS = ("default", "pandas", "polars")
 
 
@@ -86,6 +88,9 @@ class Reader:
             self._set_columns(step, node, place, depth)
             return step
         self._set_arrays(step, place, n)
+        for attribute, parameter in _NEEDED:
+            if getattr(step, parameter, False) and getattr(step, attribute, ...) is None:
+                raise ValueError(f"it lacks {attribute} of a step with {parameter}")
         if kind is SimpleImputer:
             self._set_imputer(step, node, place, n)
         if kind in (OneHotEncoder, OrdinalEncoder):
