@@ -168,6 +168,14 @@ FOREIGN = {
         "_estimators/base.py",
         "_sklearn_output_config",
     ): "scikit-learn has no other way to ask what `set_output` was told",
+    **{
+        (f"_files/{name}.py", attribute): "scikit-learn's fitted transformers keep it under this name only"
+        for name, attributes in {
+            "pipelines": ("_fill_dtype", "_fit_dtype", "_sklearn_output_config", "_transformer_to_input_indices"),
+            "restoring": ("_get_param_names", "_validate_params", "_validate_steps"),
+        }.items()
+        for attribute in attributes
+    },
     ("_solvers/gram.py", "_count_as"): INHERITED,  # by Accumulator
     ("_solvers/qr.py", "_count_as"): INHERITED,
     ("_solvers/svd.py", "_count_as"): INHERITED,

@@ -29,7 +29,7 @@ import tracemalloc
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -37,6 +37,11 @@ from typing import Any
 
 import numpy as np
 import safetensors.numpy
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from hyperelm import (
     Algebra,
@@ -188,6 +193,9 @@ def sound_models(folder: Path) -> list[bytes]:
     plan = ColumnPlan.of(frame)
     planned = FrameClassifier("complex", **shared).fit(plan.apply(frame), labels)
     models.append(planned.name_columns(plan.features, ["label"], plan=plan))
+    models.append(sound_pipeline(shared))
+    models.append(ELMRegressor("complex", **shared).fit(X[:, :3] + 1j * X[:, 3:], X[:, 0] + 1j))
+    models.append(ELMAutoencoder("quaternions", **shared).fit(X[:, :6].reshape(30, 2, 3)))
     models[0].feature_names_in_ = np.array(list("abcdef"), dtype=object)
     contents = []
     for model in models:
@@ -196,6 +204,19 @@ def sound_models(folder: Path) -> list[bytes]:
             contents.append((folder / "sound").read_bytes())
     (folder / "sound").unlink()
     return contents
+
+
+MIXED = np.array([[colour, n % 5, 0.5 * n] for n, colour in enumerate(["red", "green", "blue"] * 10)], dtype=object)
+
+
+def sound_pipeline(shared: dict[str, Any]) -> Any:
+    """A model behind scalers, encoders and imputers of scikit-learn."""
+    numbers = make_pipeline(SimpleImputer(add_indicator=True, missing_values=0), StandardScaler(), PCA(2))
+    columns = make_column_transformer(
+        (OneHotEncoder(drop="first"), [0]), (OrdinalEncoder(), [1]), (numbers, [1, 2]), remainder="passthrough"
+    )
+    columns.set_params(remainder=MinMaxScaler((0, 2)))
+    return make_pipeline(columns, "passthrough", ELMRegressor("klein4", **shared)).fit(MIXED, np.arange(30.0))
 
 
 def mutate_model(rng: Random, content: bytes) -> bytes:
@@ -255,13 +276,17 @@ def read_model(path: Path) -> None:
     model = load(path).set_params(verbose=0)
     describe(path)
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-        X = np.zeros(model.network_.input.shape(3))
+        if isinstance(model, Pipeline):
+            with suppress(ValueError):  # in scikit-learn's own words, of several lines
+                model.predict(MIXED[:3])
+            return
+        X = np.zeros(model.network_.input.shape(3), complex if model.network_.input.is_complex else float)
         (model.reconstruct if isinstance(model, ELMAutoencoder) else model.predict)(X)
         if taken_apart(model).accumulator is not None:
             y = (
                 model.classes_[[0, 1, 0]]
                 if isinstance(model, ELMClassifier)
-                else np.zeros(model.network_.output.shape(3))
+                else np.zeros(model.network_.output.shape(3), complex if model.network_.output.is_complex else float)
             )
             model.partial_fit(X, y)
 

@@ -204,7 +204,7 @@ FITTED = ELMClassifier(**FIXED).fit(X, NAMES)
         (lambda: ELMClassifier(class_weight="even").fit(X, NAMES), ValueError, "class_weight"),
         (lambda: ELMClassifier().fit(X, np.full(len(X), "a")), ValueError, "at least 2 classes .* only one class"),
         (lambda: ELMClassifier().fit(X, X[:, 0]), ValueError, "Unknown label type: continuous"),
-        (lambda: ELMClassifier().fit(X, X), ValueError, "y should be a 1d array"),
+        (lambda: ELMClassifier().fit(X, X), ValueError, "must hold 0 and 1 only"),
         (lambda: ELMClassifier().fit(X, None), ValueError, "requires y to be passed, but the target y is None"),
         (lambda: ELMClassifier().fit(X_NAN, NAMES), ValueError, "Input X contains NaN"),
         (lambda: ELMClassifier().fit(X_INF, NAMES), ValueError, "Input X contains infinity"),

@@ -18,7 +18,6 @@ import safetensors.numpy
 import skops.io
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import outputs, through_joblib, through_pickle
@@ -363,8 +362,8 @@ def test_what_cannot_be_saved(path):
     for model in (ELMRegressor(), ELMRegressorCV()):
         with pytest.raises(NotFittedError):
             save(model, path)
-    with pytest.raises(ValueError, match=r"`model` must be one of ELMRegressor, .*, got Pipeline. Save the steps"):
-        save(make_pipeline(StandardScaler(), ELMRegressor(n_hidden=3)).fit(X, X[:, 0]), path)
+    with pytest.raises(ValueError, match=r"`model` must be one of ELMRegressor, .*, got StandardScaler, or"):
+        save(StandardScaler().fit(X), path)
 
     class Mine(ELMRegressor):
         pass

@@ -441,7 +441,7 @@ BAD[123, 4] = -np.inf
             ValueError,
             r"X must have the shape \(n, columns\)",
         ),
-        (lambda: ELMClassifier().fit(Watched(X), Watched(Y)), ValueError, "y should be a 1d array"),
+        (lambda: ELMClassifier().fit(Watched(X), Watched(Y)), ValueError, "must hold 0 and 1 only"),
         (lambda: ELMClassifier().fit(Watched(X), Watched(X[:, 0])), ValueError, "Unknown label type: continuous"),
         (lambda: ELMRegressor().fit(Again(X, Y), Y), ValueError, "`y` must be None where X gives chunks, got ndarray"),
         (

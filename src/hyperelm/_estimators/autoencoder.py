@@ -112,8 +112,6 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
     True
     """
 
-    _tells_certainty = False
-
     def __init__(
         self,
         algebra: str | Algebra = "quaternions",
@@ -307,6 +305,9 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
             x = xp.reshape(as_precision(chunk, network.dtype), outputs.shape)
             scores.append(-xp.mean(((x - outputs) / spreads) ** 2, axis=1))
         return concatenated(scores, axis=0)
+
+    def _tells_certainty(self) -> bool:
+        return False
 
     def _spreads(self) -> NDArray[np.float64]:
         """The standard deviations of the columns in training; 1 where the file of an earlier release lacks them."""

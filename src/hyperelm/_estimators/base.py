@@ -55,7 +55,6 @@ class BaseELM(Continuing, BaseEstimator):
     _saved_if_there: tuple[str, ...] = ()  # those that it may lack
     _accumulator: Accumulator | Asleep | None
     _certainty: Certainty | None = None  # None where no row was left out
-    _tells_certainty = True  # whether rows are left out for it
     _scales: Scales | None = None  # None where nobody looked, as in files of earlier releases
 
     def __init__(
@@ -238,7 +237,7 @@ class BaseELM(Continuing, BaseEstimator):
             solver=self.solver,
             ridge=self.ridge,
             labels=self._judged_by_labels(),
-            certain=self._tells_certainty,
+            certain=self._tells_certainty(),
             before=before,
             remains=remains,
         )
@@ -268,6 +267,10 @@ class BaseELM(Continuing, BaseEstimator):
     def _scaling(self) -> Scaling | None:
         """The scales that rows had been divided by before training, if any."""
         return None
+
+    def _tells_certainty(self) -> bool:
+        """Whether rows are left out for how sure the model is."""
+        return True
 
     def _judged_by_labels(self) -> bool:
         """Whether labels, not values, are what the outputs are for."""
@@ -336,6 +339,7 @@ class Parts:
     arrays : fitted arrays, by attribute
     certainty : what rows that were left out tell, if any were
     container : what `set_output` was told, if anything
+    multilabel : whether the outputs are several labels a row
     """
 
     network: Network
@@ -345,6 +349,7 @@ class Parts:
     scales: Scales | None
     container: str | None
     certainty: Certainty | None = None
+    multilabel: bool = False
 
 
 # What `fit` found, with its type.
@@ -375,7 +380,9 @@ def taken_apart(model: BaseELM) -> Parts:
     numbers |= {"loo_error_": model.loo_error_, "solver_": model.solver_}
     container = getattr(model, "_sklearn_output_config", {}).get("transform")
     network = model.network_.to(np.zeros(0))
-    return Parts(network, numbers, arrays, model._accumulator, model._scales, container, model._certainty)
+    multilabel = bool(getattr(model, "multilabel_", False))
+    parts = network, numbers, arrays, model._accumulator, model._scales, container
+    return Parts(*parts, certainty=model._certainty, multilabel=multilabel)
 
 
 def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Parts) -> E:
@@ -389,6 +396,8 @@ def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Par
         setattr(model, name, value)
     model.network_, model._accumulator, model._scales = parts.network, parts.accumulator, parts.scales
     model._certainty = parts.certainty
+    if parts.multilabel:
+        model.multilabel_ = True
     if parts.container is not None:
         model.set_output(transform=parts.container)
     model._check_restored()

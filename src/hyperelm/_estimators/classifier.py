@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend.arrays import detached, kept_beside, namespace, taken, to_numpy
+from hyperelm._estimators import multilabel
 from hyperelm._estimators.base import BaseELM
 from hyperelm._network.layout import Layout
 from hyperelm._solvers.calibration import Probabilities
@@ -91,6 +92,9 @@ class ELMClassifier(ClassifierMixin, BaseELM):
     network_ : Network
         Both layers, the layouts of input and output, the algebra and the activation, as one value.
     classes_ : array of shape (n_classes,)
+        The labels; of a matrix of indicators, the numbers of its columns.
+    multilabel_ : bool
+        Whether `y` was a matrix of indicators.
 
     Examples
     --------
@@ -140,6 +144,7 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         self.class_weight = class_weight
 
     classes_: NDArray[Any]
+    multilabel_: bool = False
     _counts: NDArray[np.intp]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None) -> ELMClassifier:
@@ -150,11 +155,11 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         X : array of shape (n, columns) or (n, features, d), or iterable of chunks
             Memory maps, zarr and HDF5 arrays are read chunk by chunk. An iterable gives tuples (X, y) or
             (X, y, sample_weight) of some rows each; an iterator is read once, any other iterable several times.
-        y : array of shape (n,)
-            Class labels. None with chunks.
+        y : array of shape (n,) or (n, labels)
+            Class labels, or indicators, 0 and 1, of several labels a row. None with chunks.
         sample_weight : array of shape (n,), optional
         classes : array of shape (n_classes,), optional
-            All labels there will be; needed for an iterator, found elsewhere.
+            All labels there will be; needed for an iterator, found elsewhere. Not for indicators.
 
         Returns
         -------
@@ -180,9 +185,9 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         """
         first = not self.__sklearn_is_fitted__()
         if first:
-            if classes is None:
+            if classes is None and not multilabel.has_labels(y):
                 raise ValueError("`classes` must be passed on the first call to partial_fit: all labels there will be.")
-            self._start_fit(classes)
+            self._start_fit(None if multilabel.has_labels(y) else classes)
         elif classes is not None and not np.array_equal(_unique(classes), self._labels):
             raise ValueError(f"`classes` must be those of the first call, {self._labels}, got {_unique(classes)}.")
         if self._is_balanced():
@@ -237,9 +242,11 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         Returns
         -------
         array of shape (n, n_classes), or (n,)
-            For two classes their difference.
+            For two classes their difference. For several labels a row, by how much each output is above 1/2.
         """
         X, scores = self._outputs(X, "decision_function")
+        if self.multilabel_:
+            return multilabel.above_half(scores)
         if self.classes_.shape[0] > 2:
             return scores
         with np.errstate(over="ignore"):
@@ -258,8 +265,10 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         Returns
         -------
         array of shape (n, n_classes)
+            For several labels a row, the probability of each by itself.
         """
-        return self._probabilities.of(self._outputs(X, "predict_proba")[1])
+        outputs = self._outputs(X, "predict_proba")[1]
+        return multilabel.label_probabilities(outputs) if self.multilabel_ else self._probabilities.of(outputs)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest output.
@@ -270,9 +279,12 @@ class ELMClassifier(ClassifierMixin, BaseELM):
 
         Returns
         -------
-        array of shape (n,)
+        array of shape (n,) or (n, labels)
+            Indicators, 0 and 1, if `y` was a matrix of them.
         """
         _, scores = self._outputs(X, "predict")
+        if self.multilabel_:
+            return multilabel.predicted_labels(scores)
         largest = to_numpy(namespace(scores=scores).argmax(scores, axis=1))
         labels: NDArray[Any] = taken(self.classes_, largest)
         return labels
@@ -282,6 +294,12 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         return self._certainty if isinstance(self._certainty, Probabilities) else Probabilities()
 
     def _check_targets(self, X: Array, y: Any, before: int | None) -> Array:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        if multilabel.has_labels(y):
+            return self._check_labels(multilabel.checked_labels(y, before))
+        if self.multilabel_:
+            raise ValueError(f"`y` must have shape (n, {len(self._labels)}), indicators as before, got {np.shape(y)}.")
         if is_stored(y) or before is not None:
             y = y if is_stored(y) else to_numpy(column_or_1d(y, warn=True))
             if len(y.shape) != 1:
@@ -292,8 +310,20 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             _check_known(y, self._labels)
         return y
 
+    def _check_labels(self, y: Array) -> Array:
+        """A matrix of indicators. Its columns are the classes."""
+        if self.class_weight is not None:
+            raise ValueError("`class_weight` must be None for several labels a row. Pass sample_weight.")
+        if not hasattr(self, "classes_"):
+            self.classes_, self.multilabel_ = np.arange(y.shape[1]), True
+        if not self.multilabel_ or y.shape[1] != len(self._labels):
+            wanted = f"shape (n, {len(self._labels)})" if self.multilabel_ else "one label a row, as `classes` says"
+            raise ValueError(f"`y` must have {wanted}, got shape {y.shape}.")
+        return y
+
     def _start_fit(self, classes: Any = None) -> None:
         super()._start_fit()
+        self.__dict__.pop("multilabel_", None)
         if classes is not None:
             self.classes_ = _unique(classes)
         elif hasattr(self, "classes_"):
@@ -332,8 +362,12 @@ class ELMClassifier(ClassifierMixin, BaseELM):
     def _is_balanced(self) -> bool:
         return isinstance(self.class_weight, str) and self.class_weight == "balanced"
 
+    def _tells_certainty(self) -> bool:
+        return not self.multilabel_
+
     def _judged_by_labels(self) -> bool:
-        return True
+        """Of several labels a row, each is a value by itself: their errors are squared."""
+        return not self.multilabel_
 
     def _output_layout(self, rows: Rows) -> Layout:
         return self._layout()
@@ -350,6 +384,8 @@ class ELMClassifier(ClassifierMixin, BaseELM):
             raise ValueError("the layout of its output is not that of its class")
 
     def _targets(self) -> Targets:
+        if self.multilabel_:
+            return multilabel.indicators
         if self._is_balanced():
             # Every class has the same sum of costs.
             costs = np.sum(self._counts) / (len(self._counts) * np.maximum(self._counts, 1))
@@ -363,6 +399,11 @@ class ELMClassifier(ClassifierMixin, BaseELM):
         else:
             costs = None
         return Indicators(self._labels, costs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     @property
     def _labels(self) -> NDArray[Any]:

@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
-FORMAT = 3  # since 2 a model says how its output layer multiplies, since 3 how sure it is and what its columns were
+# Since 2 a model says how its output layer multiplies. Since 3 it says how sure it is and what its columns were, and a
+# file may hold a pipeline.
+FORMAT = 3
 KEY = "hyperelm"
 LONGEST_NUMBER = 300  # digits
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
+
+from sklearn.pipeline import Pipeline
 
 from hyperelm._estimators import ELMAutoencoder, ELMClassifier
 from hyperelm._estimators.base import taken_apart
@@ -39,6 +42,9 @@ def describe(path: str | os.PathLike[str]) -> str:
     Algebra complex, dimension 2
     """
     header, model = loaded(path)
+    steps = []
+    if isinstance(model, Pipeline):
+        steps, model = model.steps[:-1], model.steps[-1][1]
     network = model.network_
     source, target, M = network.input, network.output, network.output_weights
     full = network.n_components if network.readout.algebra is None else source.dim * len(M)
@@ -46,6 +52,7 @@ def describe(path: str | os.PathLike[str]) -> str:
     error = model.loo_error_
     unit = " (1 is the variance of the targets)" if isinstance(model, FrameRegressor) else ""
     facts = {
+        **({"steps": "; ".join(_step(*step) for step in steps)} if steps else {}),
         "model": f"{type(model).__name__}, written by hyperelm {str(header.get('hyperelm'))[:40]}",
         "parameters": f"{network.n_parameters:,} real numbers, {network.dtype}, {os.stat(path).st_size:,} bytes in all",
         **(_columns_of(model) if isinstance(model, NamedColumns) else {}),
@@ -63,7 +70,8 @@ def describe(path: str | os.PathLike[str]) -> str:
         "random state": str(model.random_state),
     }
     if isinstance(model, ELMClassifier):
-        facts["classes"] = f"{len(model.classes_)}: {_few(model.classes_.tolist())}"
+        kind = "labels" if model.multilabel_ else "classes"
+        facts[kind] = f"{len(model.classes_)}: {_few(model.classes_.tolist())}"
     if isinstance(model, ELMAutoencoder):
         facts["encoder"] = model.encoder
     tables = [str(model.algebra_)]
@@ -71,6 +79,11 @@ def describe(path: str | os.PathLike[str]) -> str:
         tables += ["", "Readout:", str(network.readout.algebra)]
     lines = [*tables, "", *(f"{label:{12}}  {value}" for label, value in facts.items())]
     return printable("\n".join(lines), keep="\n")
+
+
+def _step(name: str, step: Any) -> str:
+    """One step of a pipeline on one line."""
+    return f"{name}: {' '.join(str(step).split())}"
 
 
 def _form(layout: Layout) -> str:

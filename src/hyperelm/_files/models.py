@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hyperelm._algebra.algebra import Algebra
@@ -33,9 +34,11 @@ from hyperelm._estimators.base import (
 from hyperelm._estimators.frame import FrameClassifier, FrameRegressor
 from hyperelm._files.certainty import arrays_of, certainty_in
 from hyperelm._files.container import LONGEST_NUMBER, Arrays, Header, read, shown, to_bytes
+from hyperelm._files.layouts import layout_fields, layout_of
+from hyperelm._files.pipelines import described
+from hyperelm._files.restoring import restored
 from hyperelm._files.writing import write_whole
 from hyperelm._network import activations
-from hyperelm._network.layout import Layout, takes_complex
 from hyperelm._network.network import Network
 from hyperelm._network.readout import READOUTS, Readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
@@ -57,6 +60,7 @@ CLASSES: dict[str, type[BaseELM]] = {
 }
 _NAMES = {model_class: name for name, model_class in CLASSES.items()}
 
+_PIPELINE = "Pipeline"
 _STATE = "state."
 _READOUT_TABLE = "readout_table_"
 _LATER = ("readout", "half_life")  # parameters that files of earlier formats lack
@@ -68,7 +72,9 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
 
     Parameters
     ----------
-    model : ELMRegressor, ELMClassifier, ELMAutoencoder, or a search whose `best_estimator_` is one
+    model : ELMRegressor, ELMClassifier, ELMAutoencoder, a search whose `best_estimator_` is one, or a Pipeline
+        The last step of a pipeline is one of these. The others are scikit-learn's StandardScaler, MinMaxScaler,
+        MaxAbsScaler, RobustScaler, OneHotEncoder, OrdinalEncoder, SimpleImputer, PCA, ColumnTransformer or pipelines.
     path : str or Path
         Overwritten if it exists, and then whole or not at all.
     state : bool
@@ -93,11 +99,11 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
     >>> bool(np.all(again.predict(X) == model.predict(X)))
     True
     """
-    model = fitted_elm(model)
-    parts = taken_apart(model)
-    header, arrays = _described(model, parts)
-    if state:
-        arrays |= {_STATE + name: array for name, array in _arrays_of(parts.accumulator).items()}
+    model = getattr(model, "best_estimator_", model) if not isinstance(model, ELMRegressorCV) else model
+    if isinstance(model, Pipeline):
+        header, arrays = _pipeline(model, state)
+    else:
+        header, arrays = _elm(fitted_elm(model), state)
     write_whole(path, to_bytes(header, arrays))
 
 
@@ -109,8 +115,8 @@ def fitted_elm(model: Any) -> BaseELM:
     if type(model) not in _NAMES:
         known = ", ".join(model_class.__name__ for model_class in _NAMES)
         raise ValueError(
-            f"`model` must be one of {known}, got {type(model).__name__}. Save the steps of a pipeline "
-            "one by one, or use skops or, for files of your own, pickle."
+            f"`model` must be one of {known}, got {type(model).__name__}, or, to be saved, a pipeline around one. "
+            "For other models use skops or, for files of your own, pickle."
         )
     check_is_fitted(model)
     fitted: BaseELM = model
@@ -126,7 +132,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    ELMRegressor, ELMClassifier or ELMAutoencoder
+    ELMRegressor, ELMClassifier, ELMAutoencoder or Pipeline
 
     Raises
     ------
@@ -147,35 +153,66 @@ def load(path: str | os.PathLike[str]) -> Any:
     return loaded(path)[1]
 
 
-def loaded(path: str | os.PathLike[str]) -> tuple[Header, BaseELM]:
+def loaded(path: str | os.PathLike[str]) -> tuple[Header, Any]:
     """The header and the model of a file."""
     try:
         header, arrays = read(path)
-        return header, _Content(header, arrays).model()
+        if header.get("class") == _PIPELINE:
+            return header, restored(header.get("pipeline"), arrays, _model)
+        return header, _model(header, arrays)
     except (ValueError, TypeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {reason}.") from None
 
 
+def _model(header: Header, arrays: Arrays) -> BaseELM:
+    return _Content(header, arrays).model()
+
+
 # ---------------------------------------------------------------------- from a model
+
+
+def _elm(model: BaseELM, state: bool) -> tuple[Header, Arrays]:
+    """The header and the arrays of a file."""
+    parts = taken_apart(model)
+    header, arrays = _described(model, parts)
+    if state:
+        arrays |= {_STATE + name: array for name, array in _arrays_of(parts.accumulator).items()}
+    return header, arrays
+
+
+def _version() -> str:
+    from hyperelm import __version__
+
+    return __version__
+
+
+def _pipeline(pipeline: Pipeline, state: bool) -> tuple[Header, Arrays]:
+    last = pipeline.steps[-1][1]
+
+    def own(step: Any) -> tuple[Header, Arrays] | None:
+        is_own = isinstance(step, (BaseELM, ELMRegressorCV))
+        return _elm(fitted_elm(step), state and step is last) if is_own else None
+
+    node, arrays = described(pipeline, own)
+    return {"hyperelm": _version(), "class": _PIPELINE, "pipeline": node}, arrays
 
 
 def _described(model: BaseELM, parts: Parts) -> tuple[Header, Arrays]:
     """The header and the arrays of a file, without the accumulator."""
-    from hyperelm import __version__
-
     network, numbers = parts.network, dict(parts.numbers)
     header: Header = {
-        "hyperelm": __version__,
+        "hyperelm": _version(),
         "class": _NAMES[type(model)],
         "parameters": {name: _plain(name, value, network) for name, value in model.get_params(deep=False).items()},
         "algebra": network.algebra.name,
         "activation": activations.name_of(network.activation),
         "readout": network.readout.name,
-        "input": _layout_fields(network.input),
-        "output": _layout_fields(network.output),
+        "input": layout_fields(network.input),
+        "output": layout_fields(network.output),
         "solver": numbers.pop("solver_"),
         "container": parts.container,
+        "multilabel": parts.multilabel,
         "numbers": {name: None if value is None else _finite(value) for name, value in numbers.items()},
     }
     arrays: Arrays = {
@@ -227,11 +264,6 @@ def _plain(name: str, value: Any, network: Network) -> Any:
     raise ValueError(f"`{name}` must be a finite number or a text to be saved, got {value!r}.")
 
 
-def _layout_fields(layout: Layout) -> dict[str, int]:
-    names = ("ndim", "columns", "start", "channels", "group", "is_complex")
-    return {name: getattr(layout, name) for name in names}
-
-
 def _finite(number: float) -> float | str:
     """A number for JSON, which has no infinity: the text "inf" reads back."""
     return number if math.isfinite(number) else str(number)
@@ -257,10 +289,14 @@ class _Content:
             container = self._choice("container", ("default", "pandas", "polars"))
         arrays = self._arrays(model_class, network)
         scales = self._scales(network) if _INPUTS in self.arrays else None
-        kind = {ELMClassifier: Probabilities, ELMRegressor: Intervals, FrameRegressor: Intervals}.get(model_class)
+        labelled = issubclass(model_class, ELMClassifier)
+        multilabel = self.header.get("multilabel", False)
+        if type(multilabel) is not bool or (multilabel and not labelled):
+            raise ValueError("it does not say whether rows have several labels")
+        kind = Probabilities if labelled else Intervals if issubclass(model_class, ELMRegressor) else None
         certainty = certainty_in(self.arrays, kind, network)
         accumulator = self._accumulator(network, numbers["solver_"])
-        parts = Parts(network, numbers, arrays, accumulator, scales, container, certainty)
+        parts = Parts(network, numbers, arrays, accumulator, scales, container, certainty, multilabel)
         model = put_together(model_class, parameters | {"algebra": network.algebra}, parts)
         model.algebra = network.algebra if parameters["algebra"] is None else parameters["algebra"]
         if self.arrays:
@@ -284,7 +320,7 @@ class _Content:
 
     def _network(self) -> Network:
         algebra = self._algebra()
-        source, target = self._layout("input", algebra), self._layout("output", algebra)
+        source, target = (layout_of(self._part(name, dict), name, algebra) for name in ("input", "output"))
         activation = activations.get(self._choice("activation", tuple(activations.ACTIVATIONS)))
         W, M = self._take("hidden_weights_"), self._take("output_weights_")
         readout = self._readout(algebra)
@@ -309,28 +345,6 @@ class _Content:
         if units.dtype != object or units.ndim != 1:
             raise ValueError("the units of its algebra are not texts")
         return Algebra(self._take("table"), name=self._part("algebra", str), units=units.tolist())
-
-    def _layout(self, name: str, algebra: Algebra) -> Layout:
-        fields = self._part(name, dict)
-        if not all(type(fields.get(key)) is int for key in ("ndim", "columns", "start", "channels")):
-            raise ValueError(f"the layout of its {name} is not whole numbers")
-        ndim, columns, start, channels = (fields[key] for key in ("ndim", "columns", "start", "channels"))
-        d = algebra.dim
-        # Files of earlier formats hold columns or numbers, not complex ones, and no series.
-        group, is_complex = fields.get("group", d if ndim == 3 else columns), fields.get("is_complex", False)
-        if type(group) is not int or type(is_complex) is not bool:
-            raise ValueError(f"the layout of its {name} is not whole numbers")
-        fits = columns >= 1 and start >= 0 and channels >= 1 and start + channels <= d
-        fits = fits and ndim in ((2, 3) if name == "input" else (1, 2, 3)) and group >= 1 and columns % group == 0
-        if is_complex:
-            fits = fits and ndim < 3 and takes_complex(algebra) and (group, channels) == (d, d)
-            fits = fits and (ndim > 1 or columns == d)
-        else:
-            fits = fits and (ndim == 3 or group == columns) and (ndim > 1 or columns == 1)
-            fits = fits and (ndim < 3 or group != d or channels == d)
-        if not fits:
-            raise ValueError(f"the layout of its {name} is impossible")
-        return Layout.filled(ndim, columns, slice(start, start + channels), d, group=group, is_complex=is_complex)
 
     def _numbers(self) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -225,15 +225,29 @@ def _add_autoencoder(graph: _Graph, parts: Parts, decoder: bool) -> None:
 def _add_classifier(graph: _Graph, parts: Parts) -> None:
     labels = parts.arrays["classes_"]
     scores, classes = _outputs(graph, parts), len(labels)
+    if parts.multilabel:
+        _add_labels(graph, scores, classes)
+        return
     first = graph.node("ArgMax", scores, axis=1, keepdims=0)
     label = graph.node("Gather", graph.constant(_labels(labels)), first)
     graph.output("label", label, Layout.filled(1, 1, slice(0, 1), 1), _labels(labels))
     certainty = parts.certainty if isinstance(parts.certainty, Probabilities) else Probabilities()
     shares = graph.node("Softmax", graph.node("Mul", scores, graph.floats(np.array(certainty.scale))), axis=1)
     floor = certainty.floor(graph.outside)
-    less = graph.node("Mul", shares, graph.floats(np.array(1 - classes * floor)))
-    probabilities = graph.node("Add", less, graph.floats(np.array(floor)))
+    probabilities = graph.affine_by(shares, 1 - classes * floor, floor)
     graph.output("probabilities", probabilities, Layout.filled(2, classes, slice(0, 1), 1))
+
+
+def _add_labels(graph: _Graph, scores: str, classes: int) -> None:
+    """Several labels a row: each is predicted where its output is above 1/2."""
+    layout = Layout.filled(2, classes, slice(0, 1), 1)
+    above = graph.node("Greater", scores, graph.floats(np.array(0.5)))
+    graph.output("label", graph.node("Cast", above, to=7), layout, np.zeros(0, np.int64))  # 7 is int64
+    scale = Probabilities().scale
+    odds = graph.affine_by(scores, 2 * scale, -scale)  # of the two outputs y and 1 - y
+    floor = Probabilities.floor(graph.outside)
+    probabilities = graph.affine_by(graph.node("Sigmoid", odds), 1 - 2 * floor, floor)
+    graph.output("probabilities", probabilities, layout)
 
 
 def _labels(classes: NDArray[Any]) -> NDArray[Any]:
@@ -277,6 +291,11 @@ class _Graph:
     def affine(self, X: str, matrix: NDArray[Any], bias: NDArray[Any] | None) -> str:
         y = self.node("MatMul", X, self.floats(matrix))
         return y if bias is None else self.node("Add", y, self.floats(bias))
+
+    def affine_by(self, X: str, factor: float, shift: float) -> str:
+        """factor X + shift, entry by entry."""
+        scaled = self.node("Mul", X, self.floats(np.array(factor)))
+        return self.node("Add", scaled, self.floats(np.array(shift)))
 
     def floats(self, array: NDArray[Any]) -> str:
         with np.errstate(over="ignore"):
