@@ -193,6 +193,12 @@ class Backend:
             for i, j in np.ndindex(n, k):
                 image[at.start + parts * (k * i + j) + part, ...] = values[..., i, :, j, :]
 
+    def multiplied(self, x: Array, y: Array, table: NDArray[np.float64]) -> Array:
+        """The products of numbers, (..., d), by the small matrices of left multiplication."""
+        xp = namespace(x=x, y=y)
+        left = xp.moveaxis(xp.tensordot(x, beside(table, x), axes=1), -1, -2)
+        return xp.matmul(left, y[..., None])[..., 0]
+
     def spread(self, numbers: Array, table: NDArray[np.float64], *, rows_last: bool) -> Array:
         """Each number a of a matrix, (..., M, L, d), replaced by the d x d matrix Σ_i a_i table[i], or its transpose.
 

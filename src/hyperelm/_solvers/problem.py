@@ -17,7 +17,7 @@ Some unknowns may be *free* of the penalty (the bias). `without` projects them o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,10 +74,13 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Spectral:
-    """σ (K), V (K, K) and z (K, R) of one block, σ descending, and ‖t - Uz‖² where the problem has t itself."""
+    """σ (K), V (K, K) and z (K, R) of one block, σ descending, and ‖t - Uz‖² where the problem has t itself.
+
+    V may be an object that products can be formed with, instead of an array.
+    """
 
     sigma: Array
-    V: Array
+    V: Any
     z: Array
     multiplicity: int
     beyond: float = 0.0
@@ -160,19 +163,19 @@ class NormalEquations:
         """What may be left of a sum of squares that is zero. Up to 850 eps were seen, for any number of rows."""
         return float(max(2000, self.size) * np.finfo(self.gram.dtype).eps)
 
-    def _roots(self, eigenvalues: Array) -> Array:
+    def roots(self, eigenvalues: Array) -> Array:
         """The singular values of A from the eigenvalues of AᴴA; zero where an eigenvalue is no more than rounding."""
         rounding = eigenvalues.max(initial=0) * np.finfo(eigenvalues.dtype).eps * self.size
         return np.asarray(np.sqrt(np.where(eigenvalues > rounding, eigenvalues, 0)))
 
     def singular_values(self) -> NDArray[np.float64]:
-        values = self._roots(linalg.eigvalsh(self.gram, check_finite=False)[::-1])
+        values = self.roots(linalg.eigvalsh(self.gram, check_finite=False)[::-1])
         return self.factor * values.astype(np.float64)
 
     def spectral(self) -> Spectral:
         """From AᴴA = V diag(σ²) Vᴴ, which gives z = diag(1/σ) VᴴAᴴt."""
         values, vectors = linalg.eigh(self.gram, driver="evd", check_finite=False)
-        sigma, V, z = self._roots(values[::-1]), vectors[:, ::-1], np.zeros_like(self.cross)
+        sigma, V, z = self.roots(values[::-1]), vectors[:, ::-1], np.zeros_like(self.cross)
         seen = sigma > 0
         z[seen] = (V[:, seen].conj().T @ self.cross) / sigma[seen, None]
         return Spectral(sigma * sigma.dtype.type(self.factor), V, z, self.multiplicity)
@@ -299,7 +302,7 @@ class Triangular:
         rotated, qt = both[:, : len(kept)], both[:, len(kept) :]
         rest = rotated[rank:]
         rest[:, _lengths(rest) <= rounding * _lengths(rotated)] = 0
-        problem = Triangular(rest, qt[rank:], self.multiplicity, self.n_rows)
+        problem = replace(self, R=rest, qt=qt[rank:])
         explained = float(_squares(qt[:rank]).sum())
         return Reduced(problem, kept, free, root @ rotated[:rank], root @ qt[:rank], root, explained)
 

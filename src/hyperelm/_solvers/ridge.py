@@ -142,11 +142,6 @@ def combinations(targets: int, count: int = _COMBINATIONS, *, labels: bool = Fal
     return signs / np.sqrt(count)
 
 
-def mixed(T: FloatArray, C: NDArray[np.float64]) -> FloatArray:
-    """TC, (m, R, d), of targets T, (m, N, d)."""
-    return np.moveaxis(np.moveaxis(T, -1, 1) @ C.astype(T.dtype), 1, -1)
-
-
 def best_by_loo(
     accumulator: Accumulator,
     sample: RowSample,

@@ -149,7 +149,7 @@ class Spectrum:
 
     def _residuals(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """‖(1 - P_λ) φ(B)‖²."""
-        tail = self.accumulator.tail
+        tail = self.accumulator.unexplained
         if tail is None:
             seen = sum(part.explained for part in self.reduced) + sum(float(s.energies().sum()) for s in self.parts)
             tail = max(self.accumulator.square - seen, 0.0)
