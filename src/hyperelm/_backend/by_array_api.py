@@ -29,7 +29,7 @@ from hyperelm._backend.arrays import (
     to_numpy,
     zeros,
 )
-from hyperelm._backend.workspace import at_work, current_team
+from hyperelm._backend.workspace import alone, current_team
 
 T = TypeVar("T")
 Array = Any  # an array of the library
@@ -75,7 +75,7 @@ class Backend:
 
     def at_work(self, multiply_adds: float) -> AbstractContextManager[None]:
         """A context for so much work, in which threads and scratch memory are kept ready."""
-        return at_work(0.0)  # Other libraries have threads of their own.
+        return alone()  # Other libraries have threads of their own.
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, which is called at the first use of this key and kept until `at_work` ends."""

@@ -319,6 +319,15 @@ class Accumulator(ABC):
     def problems(self) -> Sequence[Problem]:
         """The least-squares problem of every block of the algebra."""
 
+    @property
+    def work(self) -> float:
+        """The multiply-adds of one solution: a decomposition of every block, and two products with the targets."""
+        total = 0.0
+        for block in block_basis(self.algebra).blocks:
+            K, R = block.size * min(self.unknowns, max(self.n_rows, 1)), block.copies * self.targets
+            total += block.parts**2 * K**2 * (K / 6 + R)
+        return total
+
     def coef(self, xs: Sequence[Array]) -> FloatArray:
         """The solutions of all blocks as hypercomplex numbers, (L, N, d)."""
         if self.algebra.dim == 1:

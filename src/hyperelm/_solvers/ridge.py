@@ -159,7 +159,7 @@ def best_by_loo(
     accumulator.check_squares()
     mean = _Mean(sample, places, columns, labels)
     problems = accumulator.problems()
-    with one_blas():
+    with one_blas(accumulator.work):
         normal = normal_equations(problems)
         if normal and max(problem.size for problem in normal) > _DECOMPOSED:
             return _bracketed(accumulator, project_out(accumulator, normal, free), mean)

@@ -81,7 +81,7 @@ def solve(
     if L == 0:
         coef = np.zeros((0, accumulator.targets, accumulator.algebra.dim), accumulator.dtype)
         return Solution(coef, rank=0, condition=1.0, largest=0.0, ridge=0.0)
-    with one_blas():
+    with one_blas(accumulator.work):
         problems = accumulator.problems()
         if ridge != "gcv":
             return _with_ridge(accumulator, problems, float(ridge), free, rtol)
