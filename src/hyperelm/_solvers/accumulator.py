@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -94,6 +95,7 @@ class Accumulator(ABC):
         self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.n_rows, self.n_counted, self.weight, self.square, self.square_H = 0, 0, 0.0, 0.0, 0.0
+        self._made: dict[str, tuple[Hashable, Any]] | None = None
         self._few: list[tuple[Array, Array]] = []  # all rows, H and T, while they are fewer than the unknowns
 
     # ------------------------------------------------------------------ rows
@@ -318,6 +320,35 @@ class Accumulator(ABC):
     @abstractmethod
     def problems(self) -> Sequence[Problem]:
         """The least-squares problem of every block of the algebra."""
+
+    # ------------------------------------------------------------------ what a ridge is chosen and then solved with
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Keep what is made of the sums in this context, in which no rows come: a ridge is chosen, then used."""
+        self._made = {}
+        try:
+            yield
+        finally:
+            self._made = None
+
+    def hold(self, name: str, key: Hashable, value: Any) -> None:
+        """Keep a value under this name, in place of one with another key, if the accumulator is `remembering`."""
+        if self._made is not None:
+            self._made[name] = key, value
+
+    def held(self, name: str, key: Hashable) -> Any:
+        """The value that is kept under this name with this key, or None."""
+        found = (self._made or {}).get(name)
+        return found[1] if found is not None and found[0] == key else None
+
+    def remembered(self, name: str, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The value that is kept, or else the result of `make`, which is kept."""
+        value = self.held(name, key)
+        if value is None:
+            value = make()
+            self.hold(name, key, value)
+        return value
 
     @property
     def work(self) -> float:

@@ -89,7 +89,7 @@ class Gram(Accumulator):
         """In NumPy, and with HᵀT in the block basis: that is half as large, which matters on a cluster."""
         squares = None if self._squares is None else to_numpy(self._squares)
         crosses = [Cross(block_basis(self._unit).coordinates, self._coordinates())] if self._crosses else []
-        return self.__dict__ | {"_squares": squares, "_crosses": crosses}
+        return self.__dict__ | {"_squares": squares, "_crosses": crosses, "_made": None}
 
     # ------------------------------------------------------------------ the range of numbers
 

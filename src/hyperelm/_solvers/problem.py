@@ -124,9 +124,12 @@ class Cholesky:
 
     def through(self, rows: Array) -> Array:
         """fAG⁻¹, (m, K), of rows fA. The squared length of each of its rows is the leverage of that row."""
-        columns = np.conj(rows / rows.real.dtype.type(self.factor), order="C").T
-        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, columns))
-        return np.conj(trsm(1, self.S, columns, trans_a=1, overwrite_b=True).T)
+        copy = np.array(rows, order="C")
+        if np.iscomplexobj(copy):
+            np.conj(copy, out=copy)
+        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, copy))
+        found: Array = trsm(1 / self.factor, self.S, copy.T, trans_a=1, overwrite_b=True).T
+        return np.conj(found, out=found) if np.iscomplexobj(found) else found
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class QR(Accumulator):
             self._factors.append((np.zeros((K, K), of_block, order="F"), np.zeros((K, R), of_block, order="F")))
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_factors": self._in_numpy()}
+        return self.__dict__ | {"_factors": self._in_numpy(), "_made": None}
 
     def _in_numpy(self) -> list[tuple[Array, Array]]:
         return [(np.asfortranarray(to_numpy(R)), np.asfortranarray(to_numpy(qt))) for R, qt in self._factors]

@@ -22,7 +22,7 @@ from hyperelm._backend.workspace import one_blas
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.dual import FewRows
 from hyperelm._solvers.gram import LARGEST_CONDITION, Gram
-from hyperelm._solvers.problem import Array, NormalEquations, Problem
+from hyperelm._solvers.problem import Array, NormalEquations, Problem, Reduced
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.spectrum import VALUES, Caution, Spectrum, default_rtol, project_out
 from hyperelm._solvers.svd import AllRows
@@ -82,7 +82,7 @@ def solve(
         coef = np.zeros((0, accumulator.targets, accumulator.algebra.dim), accumulator.dtype)
         return Solution(coef, rank=0, condition=1.0, largest=0.0, ridge=0.0)
     with one_blas(accumulator.work):
-        problems = accumulator.problems()
+        problems = accumulator.remembered("problems", (), accumulator.problems)
         if ridge != "gcv":
             return _with_ridge(accumulator, problems, float(ridge), free, rtol)
         spectrum = Spectrum(accumulator, free, problems)
@@ -101,6 +101,16 @@ def normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
     """The problems, if they are all given by normal equations; else none."""
     normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
     return normal if len(normal) == len(problems) else []
+
+
+def factors_of(reduced: Sequence[Reduced], ridge: float) -> list[Any]:
+    """The Cholesky decompositions of all problems with this ridge, but for those that rounding has left indefinite."""
+    return [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
+
+
+def factors_key(reduced: Sequence[Reduced], ridge: float) -> tuple[float, ...]:
+    """What tells the decompositions of one accumulator apart: the ridge, and the unknowns that it does not penalise."""
+    return ridge, *(int(unknown) for part in reduced for unknown in part.free)
 
 
 def _with_cholesky(problems: Sequence[Problem]) -> list[NormalEquations | FewRows]:
@@ -124,7 +134,8 @@ def _with_ridge(
     uncut = rtol is None or (ridge > 0 and rtol <= np.sqrt(np.finfo(accumulator.dtype).eps))
     normal = _with_cholesky(problems) if uncut and (spectrum is None or ridge > 0) else []
     reduced = project_out(accumulator, normal, free)
-    factors = [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
+    held = accumulator.held("factors", factors_key(reduced, ridge)) if normal else None
+    factors = factors_of(reduced, ridge) if held is None else held
     if normal and len(factors) == len(normal):
         if ridge > 0:
             known: Known | None = _rank_and_condition(accumulator, problems, rtol, spectrum)

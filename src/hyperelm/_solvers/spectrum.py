@@ -238,7 +238,12 @@ def project_out(accumulator: Accumulator, problems: Sequence[Problem], free: Seq
     if len(free) == 0:
         return [Reduced.unchanged(problem) for problem in problems]
     numbers, rtol = np.asarray(free, dtype=np.intp), default_rtol(accumulator)
-    return [problem.without(accumulator.unknowns_of(numbers, problem), rtol) for problem in problems]
+
+    def reduced() -> list[Reduced]:
+        return [problem.without(accumulator.unknowns_of(numbers, problem), rtol) for problem in problems]
+
+    found: list[Reduced] = accumulator.remembered("reduced", tuple(free), reduced) if problems else []
+    return found
 
 
 def default_rtol(accumulator: Accumulator) -> float:
