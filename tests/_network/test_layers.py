@@ -93,6 +93,7 @@ def test_threads_and_memory_change_nothing_but_rounding(monkeypatch):
     layer = layer_of(W, algebra, bias=True, direct_link=False)
     serial = layer(Numbers(x)).copy()
     monkeypatch.setattr(workspace, "_blas_threads", lambda: 4)
+    monkeypatch.setattr(workspace, "processors", lambda: 4)
     with NUMPY.at_work(1e12):
         assert workspace.current_team().threads == 4
         layer(Numbers(numbers((200, 1000, 4), 5)))

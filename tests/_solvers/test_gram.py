@@ -19,7 +19,15 @@ from hyperelm._solvers.gram import Gram
 from hyperelm._solvers.solve import solve
 
 # With rows of every array library.
-pytestmark = pytest.mark.usefixtures("rows_of_library")
+pytestmark = pytest.mark.usefixtures("rows_of_library", "sums_of_few_rows")
+
+
+@pytest.fixture(scope="module")
+def sums_of_few_rows():
+    """Few rows are summed, too, as many are: tests of the rows that an accumulator keeps are in `test_dual`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Gram, "keeps_few", False)
+        yield
 
 
 def real_form(accumulator):

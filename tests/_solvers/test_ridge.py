@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from helpers import accumulated
 from hyperelm import algebras, linalg
 from hyperelm._solvers import ridge
+from hyperelm._solvers.accumulator import mixed
 from hyperelm._solvers.gram import Gram
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.ridge import RowSample, best_by_loo, combinations, drawn, mixed, sample_size
+from hyperelm._solvers.ridge import RowSample, best_by_loo, combinations, drawn, sample_size
 from hyperelm._solvers.spectrum import VALUES, Spectrum, is_permitted
 from oracles import hat_matrix, left_matrix, penalised, refitted_residuals
 

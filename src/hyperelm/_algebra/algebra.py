@@ -140,7 +140,8 @@ class Algebra:
         array([0., 0., 0., 1.])
         """
         x, y = as_hypercomplex(x, self, "x"), as_hypercomplex(y, self, "y")
-        return namespace(x=x, y=y).matmul(self.left_matrix(x), y[..., None])[..., 0]
+        namespace(x=x, y=y)  # refuses arrays that are not of one library
+        return backend_of(x).multiplied(x, y, self.table)
 
     def conjugate(self, x: ArrayLike) -> FloatArray:
         """The conjugate of x, (..., d): every component but the first is negated, in every algebra."""

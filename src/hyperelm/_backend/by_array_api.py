@@ -29,7 +29,7 @@ from hyperelm._backend.arrays import (
     to_numpy,
     zeros,
 )
-from hyperelm._backend.workspace import at_work, current_team
+from hyperelm._backend.workspace import alone, current_team
 
 T = TypeVar("T")
 Array = Any  # an array of the library
@@ -75,7 +75,7 @@ class Backend:
 
     def at_work(self, multiply_adds: float) -> AbstractContextManager[None]:
         """A context for so much work, in which threads and scratch memory are kept ready."""
-        return at_work(0.0)  # Other libraries have threads of their own.
+        return alone()  # Other libraries have threads of their own.
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, which is called at the first use of this key and kept until `at_work` ends."""
@@ -188,6 +188,12 @@ class Backend:
         for part, values in enumerate((xp.real(source), xp.imag(source)) if parts == 2 else (source,)):
             for i, j in np.ndindex(n, k):
                 image[at.start + parts * (k * i + j) + part, ...] = values[..., i, :, j, :]
+
+    def multiplied(self, x: Array, y: Array, table: NDArray[np.float64]) -> Array:
+        """The products of numbers, (..., d), by the small matrices of left multiplication."""
+        xp = namespace(x=x, y=y)
+        left = xp.moveaxis(xp.tensordot(x, beside(table, x), axes=1), -1, -2)
+        return xp.matmul(left, y[..., None])[..., 0]
 
     def spread(self, numbers: Array, table: NDArray[np.float64], *, rows_last: bool) -> Array:
         """Each number a of a matrix, (..., M, L, d), replaced by the d x d matrix Σ_i a_i table[i], or its transpose.

@@ -4,6 +4,10 @@ BLAS runs a matrix product on all cores. The work between two products, such as 
 So a team of threads shares all work, and each of them calls BLAS with one thread. The work is cut into pieces. No two
 pieces write to the same place, so the result does not depend on which thread takes which piece.
 
+The threads of a BLAS wait for each other in a loop that keeps a processor busy. Where other work runs beside them, most
+of the time is lost in that loop. So BLAS gets more than one thread for large decompositions only, and never more than
+the processors that the process may use. The threads of a team sleep while they wait.
+
 Products of narrow matrices are slow. So products stay whole where there are enough of them for all threads. The others
 are cut into as many pieces as there are threads, so the last bits of a result may depend on the number of threads.
 
@@ -34,12 +38,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import ThreadpoolController
 
+from hyperelm._backend.processors import processors
+
 Task = Callable[[], object]
 S = TypeVar("S")
 T = TypeVar("T")
 
 _LARGE = 2**20  # bytes; arrays of at least this size get their own pages
 _WORTHWHILE = 3e8  # multiply-adds; threads cost more than they save for less work
+_WORTH_WAITING = 5e9  # multiply-adds; for less work the threads of a BLAS may lose more than they save
 
 
 # ---------------------------------------------------------------------- memory
@@ -128,14 +135,22 @@ def current_team() -> Team:
 def at_work(multiply_adds: float) -> Iterator[None]:
     """Make a team the current one, with as many threads as BLAS may use now if the work is worth it.
 
-    Inside a worker of joblib that is one thread.
+    Inside a worker of joblib that is one thread. BLAS itself has one thread meanwhile.
     """
-    threads = _blas_threads() if multiply_adds >= _WORTHWHILE else 1
-    if threads == 1:
-        with _current(Team()):
+    threads = min(_blas_threads(), processors()) if multiply_adds >= _WORTHWHILE else 1
+    with _limited_to(1, _blas()):
+        if threads == 1:
+            with _current(Team()):
+                yield
+            return
+        with ThreadPoolExecutor(threads - 1) as pool, _current(Team(pool, threads)):
             yield
-        return
-    with _on_one_thread(_blas()), ThreadPoolExecutor(threads - 1) as pool, _current(Team(pool, threads)):
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Make the calling thread alone the current team, and leave all libraries as they are."""
+    with _current(Team()):
         yield
 
 
@@ -164,31 +179,32 @@ def cuts(tasks: int, threads: int) -> list[int]:
 
 
 @contextmanager
-def one_blas() -> Iterator[None]:
-    """Leave all threads to SciPy's BLAS.
+def one_blas(multiply_adds: float = math.inf) -> Iterator[None]:
+    """Leave all threads to SciPy's BLAS: one if the work is small, and at most one for each processor.
 
     NumPy and SciPy may each bring a BLAS library. The threads of one library that wait for work slow down those of the
     other.
     """
-    with _on_one_thread(_of_numpy_alone()):
+    threads = processors() if multiply_adds >= _WORTH_WAITING else 1
+    with _limited_to(1, _of_numpy_alone()), _limited_to(threads, _blas()):
         yield
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit all BLAS libraries, and so the teams that are made meanwhile, to one thread."""
-    with _on_one_thread(_blas()):
+    with _limited_to(1, _blas()):
         yield
 
 
 @contextmanager
-def _on_one_thread(libraries: Sequence[Any]) -> Iterator[None]:
-    """Limit libraries to one thread. If several threads do so at a time, the last to leave restores the old number."""
+def _limited_to(threads: int, libraries: Sequence[Any]) -> Iterator[None]:
+    """Limit libraries to so many threads. If several do so at a time, the last to leave restores the old number."""
     for library in libraries:
         with _lock:
             holders, before = _limited.get(library.filepath, (0, library.num_threads))
             _limited[library.filepath] = holders + 1, before
-            library.set_num_threads(1)
+            library.set_num_threads(min(threads, library.num_threads))
     try:
         yield
     finally:

@@ -1,17 +1,19 @@
 """What all accumulators share: rows are checked before anything changes, weighted, counted, and merged.
 
 An accumulator summarises the rows (H, T) of a least-squares problem HM ≈ T. Its size does not depend on the number of
-rows (`AllRows`, the reference, keeps them). `update` takes in a chunk of rows, `merge` takes in the rows of another
-accumulator; rows may arrive in any order and grouping. Rows of another array library are summed where they live, and
-only the sums move to NumPy, when they are merged, solved or saved.
+rows (`AllRows`, the reference, keeps them). While the rows are fewer than the unknowns it keeps the rows: they are
+smaller than their summary, and less work to solve (`dual`). `update` takes in a chunk of rows, `merge` takes in the
+rows of another accumulator; rows may arrive in any order and grouping. Rows of another array library are summed where
+they live, and only the sums move to NumPy, when they are merged, solved or saved.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +22,13 @@ from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import unit_algebra
 from hyperelm._algebra.schemes import scheme
 from hyperelm._backend import backend_of, limits
-from hyperelm._backend.arrays import as_precision, beside, detached, namespace, to_numpy
+from hyperelm._backend.arrays import as_precision, beside, detached, is_elsewhere, namespace, to_numpy
 from hyperelm._backend.workspace import scratch
 from hyperelm._linalg.planes import Numbers, block_basis, from_planes, put_coordinates
 from hyperelm._solvers.problem import Array, Problem
 from hyperelm._validation import FloatArray, as_hypercomplex
+
+Made = TypeVar("Made", bound="Accumulator")
 
 _SCRATCH = 96 * 2**20  # bytes
 _ROUNDING = 100  # times eps of the squares of the targets
@@ -84,6 +88,7 @@ class Accumulator(ABC):
     tail: float | None = None
     squares_condition = False  # whether rounding grows with the square of the condition
     takes_out = False  # whether rows that were seen can be subtracted again
+    keeps_few = True  # whether it keeps rows while they are fewer than the unknowns
     leaves_out = True  # whether one row can be left out of its sums, and more rows can be added later
     shows_no_ridge = True  # whether it shows the solution without a ridge to full accuracy
 
@@ -91,6 +96,8 @@ class Accumulator(ABC):
         self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.n_rows, self.n_counted, self.weight, self.square, self.square_H = 0, 0, 0.0, 0.0, 0.0
+        self._made: dict[str, tuple[Hashable, Any]] | None = None
+        self._few: list[tuple[Array, Array]] = []  # all rows, H and T, while they are fewer than the unknowns
 
     # ------------------------------------------------------------------ rows
 
@@ -130,7 +137,7 @@ class Accumulator(ABC):
         self.weight += count
         self.square += targets.square
         self.square_H += of_H.square
-        self._add(of_H.array, targets)
+        self._take(of_H.array, targets)
 
     def merge(self, other: Accumulator) -> None:
         """Take in the rows that `other` has seen."""
@@ -139,7 +146,7 @@ class Accumulator(ABC):
                 "`other` must summarise rows of the same algebra, sizes and precision in the same way, "
                 f"got {other!r} for {self!r}."
             )
-        self._merge(other)
+        self._join(other)
         self.n_rows += other.n_rows
         self.n_counted += other.n_counted
         self.weight += other.weight
@@ -148,6 +155,9 @@ class Accumulator(ABC):
 
     def fade(self, share: float) -> None:
         """Let every row seen so far count this share of what it counted."""
+        if self._few:
+            root = self.dtype.type(math.sqrt(share))
+            self._few = [(root * H, root * T) for H, T in self._few]
         self._fade(share)
         self.weight, self.square, self.square_H = share * self.weight, share * self.square, share * self.square_H
 
@@ -164,6 +174,53 @@ class Accumulator(ABC):
     def is_possible(self) -> bool:
         """Whether there can be rows that have these sums. Without rows that were not in, they may be impossible."""
         return True
+
+    # ------------------------------------------------------------------ few rows
+
+    @property
+    def unexplained(self) -> float | None:
+        """The part of `square` that no solution explains beyond what `problems` know of it; None where it is lost."""
+        return 0.0 if self._few else self.tail
+
+    def _keeps(self, before: int, more: int) -> bool:
+        """Whether to keep the rows when, after so many rows before, so many more come."""
+        has_no_sums = before == sum(len(H) for H, _ in self._few)
+        return self.keeps_few and has_no_sums and before + more < self.unknowns
+
+    def _take(self, H: FloatArray, T: Numbers) -> None:
+        """Keep rows that were counted already, or add them. They may lie in scratch memory."""
+        if not is_elsewhere(H) and self._keeps(self.n_rows - len(H), len(H)):
+            self._few += [(np.array(H), np.array(T.array))] if len(H) else []
+        else:
+            self._sum_few()
+            self._add(H, T)
+
+    def _sum_few(self) -> None:
+        """Add the rows that are kept: more have come, or the sums are asked for."""
+        few, self._few = self._few, []
+        for H, T in few:
+            self._add(H, Numbers(T))
+
+    def _join(self, other: Accumulator) -> None:
+        if other._few and self._keeps(self.n_rows, other.n_rows):
+            self._few = [*self._few, *other._few]
+        elif other._few:
+            self._sum_few()
+            for H, T in other._few:
+                self._add(H, Numbers(T))
+        elif other.n_rows:
+            self._sum_few()
+            self._merge(other)
+
+    def _with_few(self, new: Made, of_H: Callable[[Array], Array], of_T: Callable[[Array], Array]) -> Made:
+        """`new` with the rows that are kept here, when these functions have changed them."""
+        new._few = [(of_H(H), of_T(T)) for H, T in self._few]
+        new._count_as(self)
+        if not new._keeps(new.n_rows, 0):
+            new._sum_few()
+        return new
+
+    # ------------------------------------------------------------------ taking turns
 
     def made_room(self, H: FloatArray, T: FloatArray, weight: FloatArray | None, ridge: float) -> Accumulator:
         """The accumulator to add these rows to, for a fixed ridge: this one, or one that takes its place.
@@ -206,7 +263,7 @@ class Accumulator(ABC):
 
         With targets far from zero it is not: the bias explains most of their squares.
         """
-        return self.tail is not None or residual >= _ROUNDING * float(np.finfo(self.dtype).eps) * self.square
+        return self.unexplained is not None or residual >= _ROUNDING * float(np.finfo(self.dtype).eps) * self.square
 
     def check_squares(self) -> None:
         """Refuse to choose a ridge: the scores are made of squares of the targets, which must be within the range."""
@@ -237,6 +294,7 @@ class Accumulator(ABC):
         sums : (3,): `weight`, `square` and `tail`
         coordinates : (d, d), the block basis of the other arrays, which the subclass adds
         """
+        self._sum_few()
         rows, sums = np.array(self.n_rows, np.int64), np.array([self.weight, self.square, self.tail or 0.0])
         return {"rows": rows, "sums": sums, "coordinates": block_basis(self.algebra).coordinates}
 
@@ -289,6 +347,44 @@ class Accumulator(ABC):
     @abstractmethod
     def problems(self) -> Sequence[Problem]:
         """The least-squares problem of every block of the algebra."""
+
+    # ------------------------------------------------------------------ what a ridge is chosen and then solved with
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Keep what is made of the sums in this context, in which no rows come: a ridge is chosen, then used."""
+        self._made = {}
+        try:
+            yield
+        finally:
+            self._made = None
+
+    def hold(self, name: str, key: Hashable, value: Any) -> None:
+        """Keep a value under this name, in place of one with another key, if the accumulator is `remembering`."""
+        if self._made is not None:
+            self._made[name] = key, value
+
+    def held(self, name: str, key: Hashable) -> Any:
+        """The value that is kept under this name with this key, or None."""
+        found = (self._made or {}).get(name)
+        return found[1] if found is not None and found[0] == key else None
+
+    def remembered(self, name: str, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The value that is kept, or else the result of `make`, which is kept."""
+        value = self.held(name, key)
+        if value is None:
+            value = make()
+            self.hold(name, key, value)
+        return value
+
+    @property
+    def work(self) -> float:
+        """The multiply-adds of one solution: a decomposition of every block, and two products with the targets."""
+        total = 0.0
+        for block in block_basis(self.algebra).blocks:
+            K, R = block.size * min(self.unknowns, max(self.n_rows, 1)), block.copies * self.targets
+            total += block.parts**2 * K**2 * (K / 6 + R)
+        return total
 
     def coef(self, xs: Sequence[Array]) -> FloatArray:
         """The solutions of all blocks as hypercomplex numbers, (L, N, d)."""
@@ -400,3 +496,8 @@ def chunk_rows(algebra: Algebra, inputs: int, unknowns: int, targets: int, items
 def row_square(array: FloatArray) -> float:
     """Σx² of an array of rows."""
     return backend_of(array).square(array)
+
+
+def mixed(T: FloatArray, C: NDArray[np.float64]) -> FloatArray:
+    """TC, (m, R, d), of targets T, (m, N, d)."""
+    return np.moveaxis(np.moveaxis(T, -1, 1) @ C.astype(T.dtype), 1, -1)

@@ -46,7 +46,8 @@ from hyperelm._backend.arrays import is_identity, to_numpy
 from hyperelm._backend.by_numpy import real_parts
 from hyperelm._backend.workspace import scratch
 from hyperelm._linalg.planes import Numbers, block_basis, coordinate_matrix, traces
-from hyperelm._solvers.accumulator import Accumulator, Embedding, row_square
+from hyperelm._solvers.accumulator import Accumulator, Embedding, mixed, row_square
+from hyperelm._solvers.dual import FewRows, problems_of_rows
 from hyperelm._solvers.problem import Array, NormalEquations
 from hyperelm._solvers.qr import QR
 from hyperelm._validation import FloatArray
@@ -91,7 +92,7 @@ class Gram(Accumulator):
         """In NumPy, and with HᵀT in the block basis: that is half as large, which matters on a cluster."""
         squares = None if self._squares is None else to_numpy(self._squares)
         crosses = [Cross(block_basis(self._unit).coordinates, self._coordinates())] if self._crosses else []
-        return self.__dict__ | {"_squares": squares, "_crosses": crosses}
+        return self.__dict__ | {"_squares": squares, "_crosses": crosses, "_made": None}
 
     # ------------------------------------------------------------------ the range of numbers
 
@@ -134,7 +135,9 @@ class Gram(Accumulator):
         return self._factor * self._factor * self._largest_trace() if self._has_forms else math.inf
 
     def _largest_trace(self) -> float:
-        """The largest trace of a block's Gram matrix, for the table without its factor."""
+        """The largest trace of a block's Gram matrix, for the table without its factor; a bound of it for few rows."""
+        if self._few:
+            return self.square_H * float(np.sum(self._unit.table**2))
         if self._squares is None or self._plan is None:
             return 0.0
         of_blocks = gram_forms(self._unit)
@@ -206,6 +209,8 @@ class Gram(Accumulator):
         self._crosses = [Cross(right, sums * share) for right, sums in self._crosses]
 
     def take_out(self, other: Accumulator) -> None:
+        self._sum_few()
+        other._sum_few()
         other.fade(-1.0)
         self.merge(other)
         self.n_rows, self.n_counted = self.n_rows - 2 * other.n_rows, self.n_counted - 2 * other.n_counted
@@ -226,6 +231,8 @@ class Gram(Accumulator):
 
     def restricted(self, unknowns: NDArray[np.intp]) -> Gram:
         part = self._part(len(unknowns), self.targets)
+        if self._few:
+            return self._with_few(part, lambda H: H[:, unknowns], lambda T: T)
         if self._squares is not None:
             part._squares = to_numpy(self._squares)[:, unknowns[:, None], unknowns]
         part._crosses = [Cross(right, to_numpy(sums)[:, unknowns]) for right, sums in self._crosses]
@@ -233,6 +240,8 @@ class Gram(Accumulator):
 
     def combined(self, C: NDArray[np.float64]) -> Gram:
         part = self._part(self.unknowns, C.shape[1])
+        if self._few:
+            return self._with_few(part, lambda H: H, lambda T: mixed(T, C))
         part._squares = self._squares
         part._crosses = [Cross(right, to_numpy(sums) @ C.astype(self.dtype)) for right, sums in self._crosses]
         return part
@@ -248,6 +257,8 @@ class Gram(Accumulator):
         unit = unit_algebra(algebra)[0]
         plan = gram_plan(unit, search=False) if have_forms(unit) else None  # no rows are to come
         new = Gram(algebra, L, N, self.dtype, plan)
+        if self._few:
+            return self._with_few(new, lambda H: unknowns.numbers(H[:, :, 0]), lambda T: targets.numbers(T[:, :, 0]))
         new._count_as(self)
         if self._squares is None or plan is None:
             return new
@@ -275,6 +286,7 @@ class Gram(Accumulator):
         squares : (F, L, L), their sums Q_F
         cross : (d, L, N), Φ_L(H)ᵀφ(T) in the block basis
         """
+        self._sum_few()
         cross = self._coordinates()
         cross = cross if self._factor == 1 else self.dtype.type(self._factor) * cross
         own = {"forms": form_matrices(self._unit), "squares": self._forms(), "cross": cross}
@@ -290,13 +302,15 @@ class Gram(Accumulator):
 
     # ------------------------------------------------------------------ from sums to problems
 
-    def problems(self) -> list[NormalEquations]:
+    def problems(self) -> list[NormalEquations] | list[FewRows]:
         if not self._has_forms:
             raise ValueError(
                 "`solver` must not be 'gram' for an algebra that does not split into blocks of at most 64 components, "
                 f"got one of dimension {self.algebra.dim}. Take 'qr' or 'auto'."
             )
         self._check_safe("It sums squares: take 'qr' or 'auto', or scale the columns.")
+        if self._few:
+            return problems_of_rows(FewRows, self.algebra, self._few)
         basis = block_basis(self._unit)
         grams, coordinates = list(self._block_grams()), self._coordinates()
         return [

@@ -13,9 +13,9 @@ from hyperelm._backend import backend_of, chunks, limits
 from hyperelm._backend.arrays import as_precision, detached, kept_beside, namespace, numpy_dtype, taken, to_numpy
 from hyperelm._linalg.planes import Numbers
 from hyperelm._linalg.products import matmul, norm
-from hyperelm._solvers.accumulator import Accumulator, check_finite, chunk_rows
+from hyperelm._solvers.accumulator import Accumulator, check_finite, chunk_rows, mixed
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, drawn, mixed, row_lengths, sample_size
+from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, drawn, row_lengths, sample_size
 from hyperelm._solvers.solve import SOLVERS, answer, check_ridge
 from hyperelm._validation import FloatArray, as_hypercomplex, check_choice, is_number
 

@@ -17,7 +17,7 @@ Some unknowns may be *free* of the penalty (the bias). `without` projects them o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,10 +78,13 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Spectral:
-    """σ (K), V (K, K) and z (K, R) of one block, σ descending, and ‖t - Uz‖² where the problem has t itself."""
+    """σ (K), V (K, K) and z (K, R) of one block, σ descending, and ‖t - Uz‖² where the problem has t itself.
+
+    V may be an object that products can be formed with, instead of an array.
+    """
 
     sigma: Array
-    V: Array
+    V: Any
     z: Array
     multiplicity: int
     beyond: float = 0.0
@@ -125,9 +128,12 @@ class Cholesky:
 
     def through(self, rows: Array) -> Array:
         """fAG⁻¹, (m, K), of rows fA. The squared length of each of its rows is the leverage of that row."""
-        columns = np.conj(rows / rows.real.dtype.type(self.factor), order="C").T
-        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, columns))
-        return np.conj(trsm(1, self.S, columns, trans_a=1, overwrite_b=True).T)
+        copy = np.array(rows, order="C")
+        if np.iscomplexobj(copy):
+            np.conj(copy, out=copy)
+        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, copy))
+        found: Array = trsm(1 / self.factor, self.S, copy.T, trans_a=1, overwrite_b=True).T
+        return np.conj(found, out=found) if np.iscomplexobj(found) else found
 
     def half_solution(self, columns: Array) -> Array:
         """G⁻¹ columns, so that (AG⁻¹)(AG⁻¹)ᴴ = A (f²AᴴA + λ)⁻¹ Aᴴ."""
@@ -169,19 +175,19 @@ class NormalEquations:
         """What may be left of a sum of squares that is zero. Up to 850 eps were seen, for any number of rows."""
         return float(max(2000, self.size) * np.finfo(self.gram.dtype).eps)
 
-    def _roots(self, eigenvalues: Array) -> Array:
+    def roots(self, eigenvalues: Array) -> Array:
         """The singular values of A from the eigenvalues of AᴴA; zero where an eigenvalue is no more than rounding."""
         rounding = eigenvalues.max(initial=0) * np.finfo(eigenvalues.dtype).eps * self.size
         return np.asarray(np.sqrt(np.where(eigenvalues > rounding, eigenvalues, 0)))
 
     def singular_values(self) -> NDArray[np.float64]:
-        values = self._roots(linalg.eigvalsh(self.gram, check_finite=False)[::-1])
+        values = self.roots(linalg.eigvalsh(self.gram, check_finite=False)[::-1])
         return self.factor * values.astype(np.float64)
 
     def spectral(self) -> Spectral:
         """From AᴴA = V diag(σ²) Vᴴ, which gives z = diag(1/σ) VᴴAᴴt."""
         values, vectors = linalg.eigh(self.gram, driver="evd", check_finite=False)
-        sigma, V, z = self._roots(values[::-1]), vectors[:, ::-1], np.zeros_like(self.cross)
+        sigma, V, z = self.roots(values[::-1]), vectors[:, ::-1], np.zeros_like(self.cross)
         seen = sigma > 0
         z[seen] = (V[:, seen].conj().T @ self.cross) / sigma[seen, None]
         return Spectral(sigma * sigma.dtype.type(self.factor), V, z, self.multiplicity)
@@ -308,7 +314,7 @@ class Triangular:
         rotated, qt = both[:, : len(kept)], both[:, len(kept) :]
         rest = rotated[rank:]
         rest[:, _lengths(rest) <= rounding * _lengths(rotated)] = 0
-        problem = Triangular(rest, qt[rank:], self.multiplicity, self.n_rows)
+        problem = replace(self, R=rest, qt=qt[rank:])
         explained = float(_squares(qt[:rank]).sum())
         return Reduced(problem, kept, free, root @ rotated[:rank], root @ qt[:rank], root, explained)
 

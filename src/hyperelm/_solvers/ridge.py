@@ -38,11 +38,20 @@ from numpy.typing import NDArray
 from hyperelm._backend import backend_of, chunks
 from hyperelm._backend.arrays import namespace, to_numpy
 from hyperelm._backend.workspace import one_blas
+from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.accumulator import Accumulator
-from hyperelm._solvers.loo import AtOneRidge, BlockRows, BySpectrum, LeaveOneOut, block_rows, left_out_by
+from hyperelm._solvers.loo import (
+    AtOneRidge,
+    BlockRows,
+    BySpectrum,
+    LeaveOneOut,
+    block_rows,
+    has_scalar_leverage,
+    left_out_by,
+)
 from hyperelm._solvers.losses import log_loss
 from hyperelm._solvers.problem import NormalEquations, Reduced
-from hyperelm._solvers.solve import normal_equations
+from hyperelm._solvers.solve import factors_key, factors_of, normal_equations
 from hyperelm._solvers.spectrum import LABELS, VALUES, Caution, Spectrum, best_permitted, is_permitted, project_out
 from hyperelm._validation import FloatArray, as_real
 
@@ -54,7 +63,7 @@ _FARTHEST = 0.25  # the share of these that are the rows farthest from the origi
 _COMBINATIONS = 32  # of the targets
 _SCRATCH = 2**19  # numbers in the errors of some rows for all ridges
 _HIGHEST = 2.0  # log₁₀ of the largest ridge, in units of σ₁², that is not infinite
-_DECOMPOSED = 400  # unknowns of a block up to which its singular vectors are found
+_DECOMPOSED = 800  # unknowns of a real block up to which its singular vectors are found
 
 
 @dataclass
@@ -108,7 +117,10 @@ class Scores(NamedTuple):
 def sample_size(accumulator: Accumulator) -> int:
     """How many of the rows that `accumulator` has seen are left out."""
     numbers = max(1, (accumulator.unknowns + min(accumulator.targets, _COMBINATIONS)) * accumulator.algebra.dim)
-    return max(_FEWEST, min(_NUMBERS // numbers, _PRODUCTS // numbers**2))
+    # A leverage that is a matrix takes all rows that a number has in its block.
+    blocks = block_basis(accumulator.algebra).blocks
+    rows = max(1 if has_scalar_leverage(block) else block.size for block in blocks)
+    return max(_FEWEST, min(_NUMBERS // numbers, _PRODUCTS // (numbers**2 * rows)))
 
 
 def drawn(lengths: NDArray[np.float64], share: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -142,11 +154,6 @@ def combinations(targets: int, count: int = _COMBINATIONS, *, labels: bool = Fal
     return signs / np.sqrt(count)
 
 
-def mixed(T: FloatArray, C: NDArray[np.float64]) -> FloatArray:
-    """TC, (m, R, d), of targets T, (m, N, d)."""
-    return np.moveaxis(np.moveaxis(T, -1, 1) @ C.astype(T.dtype), 1, -1)
-
-
 def best_by_loo(
     accumulator: Accumulator,
     sample: RowSample,
@@ -163,10 +170,12 @@ def best_by_loo(
     """
     accumulator.check_squares()
     mean = _Mean(sample, places, columns, labels)
-    problems = accumulator.problems()
-    with one_blas():
+    problems = accumulator.remembered("problems", (), accumulator.problems)
+    with one_blas(accumulator.work):
         normal = normal_equations(problems)
-        if normal and max(problem.size for problem in normal) > _DECOMPOSED:
+        # The eigenvectors of a complex matrix take as long as those of a real one that is 2.5 times as large.
+        sizes = [problem.size * (2.5 if np.iscomplexobj(problem.gram) else 1.0) for problem in normal]
+        if max(sizes, default=0.0) > _DECOMPOSED:
             return _bracketed(accumulator, project_out(accumulator, normal, free), mean)
         return _on_path(Spectrum(accumulator, free, problems), mean)
 
@@ -259,11 +268,13 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
     def score(u: float) -> float:
         if u not in known:
             ridge = largest**2 * 10**u
-            factors = [factor for problem in problems if (factor := problem.cholesky(ridge)) is not None]
+            factors = factors_of(reduced, ridge)
             if len(factors) == len(problems):
                 known[u] = mean.scores(AtOneRidge(accumulator, reduced, factors, ridge, largest), parts)
             else:
                 known[u] = Scores(np.full(1, np.inf), np.full(1, np.inf))
+            if known[u].compared[0] <= min(scores.compared[0] for scores in known.values()):
+                accumulator.hold("factors", factors_key(reduced, ridge), factors)
         return float(known[u].compared[0])
 
     def is_open(u: float) -> bool:

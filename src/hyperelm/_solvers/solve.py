@@ -20,8 +20,9 @@ import numpy as np
 
 from hyperelm._backend.workspace import one_blas
 from hyperelm._solvers.accumulator import Accumulator
+from hyperelm._solvers.dual import FewRows
 from hyperelm._solvers.gram import LARGEST_CONDITION, Gram
-from hyperelm._solvers.problem import Array, Cholesky, NormalEquations, Problem
+from hyperelm._solvers.problem import Array, NormalEquations, Problem, Reduced
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.spectrum import VALUES, Caution, Spectrum, default_rtol, project_out
 from hyperelm._solvers.svd import AllRows
@@ -80,8 +81,8 @@ def solve(
     if L == 0:
         coef = np.zeros((0, accumulator.targets, accumulator.algebra.dim), accumulator.dtype)
         return Solution(coef, rank=0, condition=1.0, largest=0.0, ridge=0.0)
-    with one_blas():
-        problems = accumulator.problems()
+    with one_blas(accumulator.work):
+        problems = accumulator.remembered("problems", (), accumulator.problems)
         if ridge != "gcv":
             return _with_ridge(accumulator, problems, float(ridge), free, rtol)
         spectrum = Spectrum(accumulator, free, problems)
@@ -102,6 +103,22 @@ def normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
     return normal if len(normal) == len(problems) else []
 
 
+def factors_of(reduced: Sequence[Reduced], ridge: float) -> list[Any]:
+    """The Cholesky decompositions of all problems with this ridge, but for those that rounding has left indefinite."""
+    return [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
+
+
+def factors_key(reduced: Sequence[Reduced], ridge: float) -> tuple[float, ...]:
+    """What tells the decompositions of one accumulator apart: the ridge, and the unknowns that it does not penalise."""
+    return ridge, *(int(unknown) for part in reduced for unknown in part.free)
+
+
+def _with_cholesky(problems: Sequence[Problem]) -> list[NormalEquations | FewRows]:
+    """The problems, if a Cholesky decomposition solves all of them; else none."""
+    found = [problem for problem in problems if isinstance(problem, NormalEquations | FewRows)]
+    return found if len(found) == len(problems) else []
+
+
 def _with_ridge(
     accumulator: Accumulator,
     problems: Sequence[Problem],
@@ -115,9 +132,10 @@ def _with_ridge(
     # Cholesky solves AᴴA + λ with all singular values, also with those that the eigenvalues of AᴴA hide. It cannot cut
     # singular values, so a larger rtol needs the spectrum.
     uncut = rtol is None or (ridge > 0 and rtol <= np.sqrt(np.finfo(accumulator.dtype).eps))
-    normal = normal_equations(problems) if uncut and (spectrum is None or ridge > 0) else []
+    normal = _with_cholesky(problems) if uncut and (spectrum is None or ridge > 0) else []
     reduced = project_out(accumulator, normal, free)
-    factors = [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
+    held = accumulator.held("factors", factors_key(reduced, ridge)) if normal else None
+    factors = factors_of(reduced, ridge) if held is None else held
     if normal and len(factors) == len(normal):
         if ridge > 0:
             known: Known | None = _rank_and_condition(accumulator, problems, rtol, spectrum)
@@ -142,7 +160,7 @@ def _rank_and_condition(
     if spectrum is not None and spectrum.is_whole:
         values: list[Array] = [part.sigma for part in spectrum.parts]
     else:
-        if rtol is None and (normal := normal_equations(problems)):
+        if rtol is None and (normal := _with_cholesky(problems)):
             known = _from_extremes(accumulator, normal, [problem.cholesky(0.0) for problem in normal])
             if known is not None:
                 return known
@@ -157,12 +175,12 @@ def _rank_and_condition(
 
 
 def _from_extremes(
-    accumulator: Accumulator, problems: Sequence[NormalEquations], factors: Sequence[Cholesky | None]
+    accumulator: Accumulator, problems: Sequence[NormalEquations | FewRows], factors: Sequence[Any]
 ) -> Known | None:
-    """Full rank and an estimate of the condition, or None where AᴴA does not show them."""
+    """Full rank and an estimate of the condition, or None where AᴴA, or AAᴴ, does not show them."""
     extremes = [problem.extreme_values(factor) for problem, factor in zip(problems, factors)]
     largest, smallest = max(e[0] for e in extremes), min(e[1] for e in extremes)
-    size = accumulator.algebra.dim * accumulator.unknowns
+    size = accumulator.algebra.dim * min(accumulator.n_rows, accumulator.unknowns)
     if not smallest > largest * np.sqrt(np.finfo(accumulator.dtype).eps * size):
         return None
     return size, largest / smallest, largest

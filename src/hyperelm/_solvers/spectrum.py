@@ -149,7 +149,7 @@ class Spectrum:
 
     def _residuals(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
         """‖(1 - P_λ) φ(B)‖²."""
-        tail = self.accumulator.tail
+        tail = self.accumulator.unexplained
         if tail is None:
             seen = sum(part.explained for part in self.reduced) + sum(float(s.energies().sum()) for s in self.parts)
             tail = max(self.accumulator.square - seen, 0.0)
@@ -238,7 +238,12 @@ def project_out(accumulator: Accumulator, problems: Sequence[Problem], free: Seq
     if len(free) == 0:
         return [Reduced.unchanged(problem) for problem in problems]
     numbers, rtol = np.asarray(free, dtype=np.intp), default_rtol(accumulator)
-    return [problem.without(accumulator.unknowns_of(numbers, problem), rtol) for problem in problems]
+
+    def reduced() -> list[Reduced]:
+        return [problem.without(accumulator.unknowns_of(numbers, problem), rtol) for problem in problems]
+
+    found: list[Reduced] = accumulator.remembered("reduced", tuple(free), reduced) if problems else []
+    return found
 
 
 def default_rtol(accumulator: Accumulator) -> float:

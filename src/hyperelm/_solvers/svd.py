@@ -26,6 +26,7 @@ class AllRows(Accumulator):
 
     method = "svd"
     leaves_out = False
+    keeps_few = False
     tail = 0.0  # the problem has all rows
 
     def __init__(self, algebra: Algebra, unknowns: int, targets: int, dtype: Any = np.float64) -> None:

@@ -225,14 +225,15 @@ def _by_leave_one_out(source: Source, training: Training, labels: bool, certain:
         places=places,
         columns=output.columns,
     )
-    with one_blas():  # threads of NumPy that wait for work after the pass would slow down those of the solution
-        best, choice, certainty = source.fold(Sampling(training, share, mix), find)
-    chosen = readouts[best]
-    problem = accumulator_of(chosen, accumulator, training)
-    is_seen = problem.shows(choice.error * output.columns * problem.weight)
-    if not (final or (is_seen and not choice.cut_off)):
-        return None
-    solution = answer(problem, choice.ridge, free=free_unknowns(problem, training), final=final)
+    with accumulator.remembering():
+        with one_blas():  # threads of NumPy that wait for work after the pass would slow down those of the solution
+            best, choice, certainty = source.fold(Sampling(training, share, mix), find)
+        chosen = readouts[best]
+        problem = accumulator_of(chosen, accumulator, training)
+        is_seen = problem.shows(choice.error * output.columns * problem.weight)
+        if not (final or (is_seen and not choice.cut_off)):
+            return None
+        solution = answer(problem, choice.ridge, free=free_unknowns(problem, training), final=final)
     if solution is None:
         return None
     solution = replace(solution, is_bias_only=choice.is_bias_only)

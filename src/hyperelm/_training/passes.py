@@ -24,8 +24,8 @@ from hyperelm._linalg.planes import Numbers
 from hyperelm._network.activations import Function
 from hyperelm._network.layers import Encoder, HiddenLayer, bias_number
 from hyperelm._network.layout import Layout
-from hyperelm._solvers.accumulator import Accumulator, Embedding, chunk_rows
-from hyperelm._solvers.ridge import RowSample, drawn, mixed, row_lengths
+from hyperelm._solvers.accumulator import Accumulator, Embedding, chunk_rows, mixed
+from hyperelm._solvers.ridge import RowSample, drawn, row_lengths
 from hyperelm._training.rows import Chunk
 from hyperelm._training.scales import Scales
 from hyperelm._validation import FloatArray, as_real

@@ -42,7 +42,7 @@ def readouts_of(
     name, d = training.readout, training.algebra.dim
     if name != "learned":
         return [Readout(name, d, training.algebra if name == "algebra" else None)]
-    with one_blas():
+    with one_blas(accumulator.work):
         penalty = ridge if not isinstance(ridge, str) else _own_ridge(accumulator, training, caution)
         sums = _component_sums(accumulator, training)
         starts = _starts(training, random_starts)
