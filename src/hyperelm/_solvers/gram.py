@@ -223,7 +223,7 @@ class Gram(Accumulator):
 
     @property
     def is_possible(self) -> bool:
-        for problem in self.problems():
+        for problem in self._normal_equations():
             values = linalg.eigvalsh(problem.gram, check_finite=False)
             if values[0] < -problem.floor * self.cancelled * max(values[-1], 0.0):
                 return False
@@ -311,6 +311,9 @@ class Gram(Accumulator):
         self._check_safe("It sums squares: take 'qr' or 'auto', or scale the columns.")
         if self._few:
             return problems_of_rows(FewRows, self.algebra, self._few)
+        return self._normal_equations()
+
+    def _normal_equations(self) -> list[NormalEquations]:
         basis = block_basis(self._unit)
         grams, coordinates = list(self._block_grams()), self._coordinates()
         return [
