@@ -112,6 +112,22 @@ def test_no_ridge_is_tried_where_normal_equations_show_none_small_enough():
     assert listed.best_score_ > -1e-24
 
 
+def test_targets_that_a_search_can_explain_exactly():
+    """Few ridges of a path are tried, but enough to see that small ones are permitted."""
+    inputs = np.random.default_rng(0).standard_normal((60, 3))
+    search = ELMRegressorCV("complex", [12], weight_scale="0.01 auto", readout="free", random_state=0)
+    assert search.fit(inputs, inputs @ [1.0, 2.0, 3.0]).best_score_ > -1e-9
+
+
+@pytest.mark.parametrize("scoring", ["loo", "gcv"])
+def test_the_number_of_jobs_does_not_change_a_bit(scoring):
+    grid = {"algebra": ["real", "complex", "klein4"], "n_hidden": [4, 8], "weight_scale": ["0.1 auto", "auto"]}
+    alone, both = (ELMRegressorCV(**grid, scoring=scoring, n_jobs=n, random_state=0).fit(X, Y) for n in (None, 2))
+    for name in ("draw0_test_score", "draw2_test_score", "mean_test_score", "param_ridge"):
+        assert_array_equal(both.cv_results_[name], alone.cv_results_[name])
+    assert_array_equal(both.predict(X), alone.predict(X))
+
+
 def test_the_results_and_the_best_of_them():
     names = ["real", "tessarines", algebras.cayley_dickson(-1, 0.5)]
     search = ELMRegressorCV(
