@@ -154,7 +154,7 @@ class Race:
                 delayed(_curves)(scorer, self.network(layer, seed), [layer.plan[n] for n in parts])
                 for layer, parts in entries
             )
-            for (layer, parts), curves in zip(entries, jobs(tasks)):
+            for curves, (layer, parts) in zip(jobs(tasks), entries):
                 found.append(((layer, parts), dict(zip(parts, curves))))
                 progress.advance(1)
         return found
