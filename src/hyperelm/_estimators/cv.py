@@ -85,6 +85,7 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
         "params", "n_parameters", "is_bias_only" (whether the mean of the targets is all that it predicts),
         "draw0_test_score", …, "mean_test_score", "std_test_score" and "rank_test_score". Scores are mean squared errors
         with a minus sign, NaN of draws that a candidate did not have; such a candidate is not chosen.
+        The mean is minus infinity where the race was over for it before the first draw on all rows.
         With ridge="auto" only the best ridge of each path is listed.
     n_features_in_ : int
 
@@ -232,6 +233,7 @@ class ELMClassifierCV(ClassifierMixin, BaseSearch):
         "params", "n_parameters", "is_bias_only" (whether the shares of the classes are all that it predicts),
         "draw0_test_score", …, "mean_test_score", "std_test_score" and "rank_test_score". Scores are accuracies,
         or losses with a minus sign, NaN of draws that a candidate did not have; such a candidate is not chosen.
+        The mean is minus infinity where the race was over for it before the first draw on all rows.
         With ridge="auto" only the best ridge of each path is listed.
     classes_ : array of shape (n_classes,)
     n_features_in_ : int

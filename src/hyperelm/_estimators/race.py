@@ -4,8 +4,8 @@ A layer is an algebra with a weight scale. Its candidates are numbers of neurons
 and the race goes on in rounds:
 
 1. *Screening.* Every layer is scored on some hundred rows, with networks that are small for so many rows, and without
-   readouts that must be learned. One layer in four goes on, and the best of every weight scale. Where there are more
-   rows, further screenings follow, each on four times as many.
+   readouts that must be learned. One layer in three goes on, and the best of every weight scale. Further screenings
+   follow, each on four times as many rows, until these are all.
 2. *First draw.* The layers that are left are scored on all rows, with all numbers of neurons. In the layers that lead,
    readouts are learned, too.
 3. *Other draws.* Hidden layers are random, so the leading candidates are scored on further draws of them.
@@ -35,9 +35,9 @@ from hyperelm._training.rows import LocalSource, Rows
 _FEW_ROWS, _MORE = 400, 4  # rows of the first screening, and the factor to the next
 _FEW_LAYERS = 4  # so many are not screened
 _ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that is screened
-_ONE_IN = 4  # layers goes on
+_ONE_IN = 3  # layers goes on
 _FAR = 1.25  # times the loss of the best: layers and networks beyond it do not go on
-_LEARNING, _LEADING = 2, 1.1  # layers in which readouts are learned, and times the loss of the best
+_LEARNING = 2  # layers in which readouts are learned
 _NEAR, _LEADERS = 1.05, 8  # times the loss of the best, and at most so many candidates with further draws
 
 Entry = tuple[Layer, list[int]]  # a layer, and which parts of its plan are scored
@@ -65,7 +65,8 @@ class Race:
         """Give every layer its curves."""
         left = list(self.layers)
         for n_rows in self._screenings():
-            left = self._screen(left, n_rows, seeds[0])
+            if len(left) > _FEW_LAYERS and not self._is_small:
+                left = self._screen(left, n_rows, seeds[0])
         if self._is_small:
             self._complete([(layer, list(range(len(layer.plan)))) for layer in left], seeds[0], "all rows")
         else:
@@ -82,11 +83,9 @@ class Race:
         return sum(len(layer.plan) for layer in self.layers) <= _LEADERS
 
     def _screenings(self) -> list[int]:
-        """The numbers of rows of all screenings."""
+        """The numbers of rows of all screenings; the last takes all."""
         n_rows, found = len(self.scorer.source.first), [_FEW_ROWS]
-        if len(self.layers) <= _FEW_LAYERS or self._is_small:
-            return []
-        while found[-1] * _MORE < n_rows:
+        while found[-1] < n_rows:
             found.append(found[-1] * _MORE)
         return [min(rows, n_rows) for rows in found]
 
@@ -112,16 +111,17 @@ class Race:
         return [layer for layer in layers if layer in going_on and losses[layer] <= far]
 
     def _first_draw(self, layers: list[Layer], seed: int) -> None:
-        """Score all parts of layers, but learn readouts only in layers and for numbers of neurons that lead."""
+        """Score all parts of layers, but learn readouts only in those that lead.
+
+        They are learned for the number of neurons that is the best with other readouts. Only where that takes the lead,
+        the others that are near follow.
+        """
         self._complete([(layer, _unbeaten(layer)) for layer in layers], seed, "all rows")
         leading = sorted(layers, key=lambda layer: layer.first_loss)[:_LEARNING]
         best = leading[0].first_loss
-        learned = []
-        for layer in leading:
-            near = [n for n, curve in layer.curves[0].items() if curve.loss <= _LEADING * best + self.rounding]
-            places = {layer.plan[n].place for n in near}
-            learned.append((layer, [n for n, part in enumerate(layer.plan) if part.place in places]))
-        self._complete(learned, seed, "learned readouts")
+        self._complete([(layer, _learned(layer, layer.first_loss)) for layer in leading], seed, "learned readouts")
+        ahead = [layer for layer in leading if layer.first_loss < best]
+        self._complete([(layer, _learned(layer, _NEAR * best)) for layer in ahead], seed, "learned readouts")
 
     def _complete(self, entries: list[Entry], seed: int, name: str) -> None:
         """Score those parts of the first draw that have no curves yet."""
@@ -154,7 +154,7 @@ class Race:
                 delayed(_curves)(scorer, self.network(layer, seed), [layer.plan[n] for n in parts])
                 for layer, parts in entries
             )
-            for (layer, parts), curves in zip(entries, jobs(tasks)):
+            for curves, (layer, parts) in zip(jobs(tasks), entries):
                 found.append(((layer, parts), dict(zip(parts, curves))))
                 progress.advance(1)
         return found
@@ -172,6 +172,12 @@ def _cheap(plan: Sequence[Part]) -> list[int]:
 
 def _unbeaten(layer: Layer) -> list[int]:
     return [n for n in _cheap(layer.plan) if n not in layer.beaten]
+
+
+def _learned(layer: Layer, loss: float) -> list[int]:
+    """The parts with a learned readout whose numbers of neurons have at most this loss with another readout."""
+    places = {layer.plan[n].place for n, curve in layer.curves[0].items() if curve.loss <= loss}
+    return [n for n, part in enumerate(layer.plan) if part.readout == "learned" and part.place in places]
 
 
 def _small(layer: Layer, n_rows: int) -> list[int]:

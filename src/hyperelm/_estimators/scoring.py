@@ -165,9 +165,11 @@ class Scorer:
         scores = spectrum.gcv(path, self.scoring.caution)
         permitted = is_permitted(spectrum.shares(path), scores, self.scoring.caution)
         near = np.flatnonzero(permitted & (scores <= _FAR_RIDGE * scores[permitted].min()))
-        # A decade more on both sides, and the last, which leaves the bias alone. Without any score, all are tried.
+        # A decade more on both sides is tried, and above that one ridge in every decade: which ridges extrapolation
+        # permits follows from the scores of larger ones.
         tried[: max(near[0] - _LOO_PER_DECADE, 0)] = False
-        tried[near[-1] + _LOO_PER_DECADE + 1 : -1] = False
+        above = np.arange(near[-1] + _LOO_PER_DECADE + 1, len(path) - 1)
+        tried[above] = (len(path) - 2 - above) % _LOO_PER_DECADE == 0
         return tried
 
     def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:

@@ -221,7 +221,7 @@ class BaseSearch(BaseEstimator):
         errors = np.full((len(rows), self.n_draws), np.nan)
         for n, row in enumerate(rows):
             errors[n, : len(row["errors"])] = row["errors"]
-        mean, spread = np.full((2, len(rows)), np.nan)
+        mean, spread = np.full(len(rows), np.inf), np.full(len(rows), np.nan)
         was_scored = ~np.isnan(errors[:, 0])
         with np.errstate(invalid="ignore"):  # infinite errors have no spread
             mean[was_scored] = np.nanmean(errors[was_scored], axis=1)
