@@ -335,7 +335,7 @@ FRAME = dd.from_pandas(pd.DataFrame(X), npartitions=2)
         (
             lambda _: hyperelm.dask.predict(FITTED, ROWS_OF_X, method="fly"),
             ValueError,
-            "`method` must be one of 'predict' for ELMRegressor, got 'fly'",
+            "`method` must be one of 'predict', 'leverage' for ELMRegressor, got 'fly'",
         ),
         (
             lambda _: hyperelm.dask.predict(ELMClassifier(**OPTIONS).fit(X, LABELS), ROWS_OF_X, method="fit"),
