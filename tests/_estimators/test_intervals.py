@@ -4,11 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperelm import ELMRegressor, ELMRegressorCV, load, save
+from hyperelm._backend.arrays import to_numpy
 from hyperelm._estimators.frame import FrameRegressor
 from hyperelm._training.certainty import Intervals
 
@@ -176,3 +178,17 @@ def test_as_many_unknowns_as_rows():
 def test_errors(how, reason):
     with pytest.raises(ValueError, match=reason):
         how(ELMRegressor("real", ridge=0.1, **FIXED), *data())
+
+
+def test_other_libraries(library, monkeypatch):
+    X, Y = data()
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    expected = ELMRegressor("complex", ridge=0.1, **FIXED).fit(X, Y)
+    with sklearn.config_context(array_api_dispatch=True):
+        model = ELMRegressor("complex", ridge=0.1, **FIXED).fit(library(X), library(Y))
+        lower, upper = model.predict_interval(library(X), joint=True)
+        assert type(lower) is type(library(X))
+        leverages = to_numpy(model.leverage(library(X)))
+        found = to_numpy(lower), to_numpy(upper)
+    assert_allclose(found, expected.predict_interval(X, joint=True), rtol=1e-4, atol=1e-4)
+    assert_allclose(leverages, expected.leverage(X), rtol=1e-4)
