@@ -112,6 +112,22 @@ def test_no_ridge_is_tried_where_normal_equations_show_none_small_enough():
     assert listed.best_score_ > -1e-24
 
 
+def test_targets_that_a_search_can_explain_exactly():
+    """Few ridges of a path are tried, but enough to see that small ones are permitted."""
+    inputs = np.random.default_rng(0).standard_normal((60, 3))
+    search = ELMRegressorCV("complex", [12], weight_scale="0.01 auto", readout="free", random_state=0)
+    assert search.fit(inputs, inputs @ [1.0, 2.0, 3.0]).best_score_ > -1e-9
+
+
+@pytest.mark.parametrize("scoring", ["loo", "gcv"])
+def test_the_number_of_jobs_does_not_change_a_bit(scoring):
+    grid = {"algebra": ["real", "complex", "klein4"], "n_hidden": [4, 8], "weight_scale": ["0.1 auto", "auto"]}
+    alone, both = (ELMRegressorCV(**grid, scoring=scoring, n_jobs=n, random_state=0).fit(X, Y) for n in (None, 2))
+    for name in ("draw0_test_score", "draw2_test_score", "mean_test_score", "param_ridge"):
+        assert_array_equal(both.cv_results_[name], alone.cv_results_[name])
+    assert_array_equal(both.predict(X), alone.predict(X))
+
+
 def test_the_results_and_the_best_of_them():
     names = ["real", "tessarines", algebras.cayley_dickson(-1, 0.5)]
     search = ELMRegressorCV(
@@ -120,11 +136,15 @@ def test_the_results_and_the_best_of_them():
     results, best = search.cv_results_, search.best_index_
     assert len(results["params"]) == 3 * (1 + 3 + 3) * 2 * 2  # the readouts of real numbers are one
     draws = np.stack([results[f"draw{n}_test_score"] for n in range(3)])
-    assert_allclose(results["mean_test_score"], np.nanmean(draws, axis=0))
-    assert_allclose(results["std_test_score"], np.nanstd(draws, axis=0))
+    scored = np.isfinite(draws[0])
+    assert_allclose(results["mean_test_score"][scored], np.nanmean(draws[:, scored], axis=0))
+    assert_allclose(results["std_test_score"][scored], np.nanstd(draws[:, scored], axis=0))
+    assert np.isnan(results["mean_test_score"][~scored]).all()
+    assert results["rank_test_score"][~scored].min() > results["rank_test_score"][scored].max()
     assert np.isfinite(draws[:, best]).all()
-    assert results["rank_test_score"][np.argmax(results["mean_test_score"])] == 1
-    assert search.best_score_ == results["mean_test_score"][best] >= 1.01 * results["mean_test_score"].max()
+    assert results["rank_test_score"][np.nanargmax(results["mean_test_score"])] == 1
+    in_full = results["mean_test_score"][np.isfinite(draws).all(axis=0)]
+    assert search.best_score_ == results["mean_test_score"][best] >= 1.01 * in_full.max()
     assert isinstance(search.best_algebra_, Algebra)
     chosen = {name: getattr(search, f"best_{name}_") for name in PARAMETERS}
     assert chosen == search.best_params_ == results["params"][best]
@@ -210,7 +230,7 @@ def test_constant_inputs_and_targets():
 
 def test_progress(capsys):
     ELMRegressorCV(["real", "complex"], [2], weight_scale=["auto"], verbose=1).fit(X, Y)
-    assert capsys.readouterr().err.startswith("ELMRegressorCV: 2 of 2 layers, ")
+    assert capsys.readouterr().err.startswith("ELMRegressorCV (all rows, 4 candidates): 2 of 2 layers, ")
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,13 @@ def one_blas() -> Iterator[None]:
 
 
 @contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit all BLAS libraries, and so the teams that are made meanwhile, to one thread."""
+    with _on_one_thread(_blas()):
+        yield
+
+
+@contextmanager
 def _on_one_thread(libraries: Sequence[Any]) -> Iterator[None]:
     """Limit libraries to one thread. If several threads do so at a time, the last to leave restores the old number."""
     for library in libraries:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend import limits
 from hyperelm._estimators.grid import Grid
-from hyperelm._solvers.spectrum import VALUES, Caution, best_permitted, is_permitted
+from hyperelm._solvers.spectrum import LABELS, VALUES, Caution, best_permitted, is_permitted
 from hyperelm._training.rows import Chunk
 
-_TIE = 0.01
+TIE = 0.01
 
 
 class Curve(NamedTuple):
@@ -37,6 +38,11 @@ class Curve(NamedTuple):
     caution: Caution = VALUES
 
     @property
+    def loss(self) -> float:
+        """The smallest on the path; of labels, by what ridges are compared by, since that is finer than accuracy."""
+        return float((self.compared if self.caution is LABELS else self.errors).min())
+
+    @property
     def is_cut_off(self) -> bool:
         """Whether a ridge lies below the floor, or an error is lost in rounding."""
         return bool(self.ridges.min() < self.floor or self.errors.min() < self.least)
@@ -45,31 +51,45 @@ class Curve(NamedTuple):
     def still_falls(self) -> bool:
         """Whether the smallest ridge of a path is permitted, and better than those a decade above it."""
         above = self.errors[self.ridges > 9 * self.ridges[0]]
-        falls = self.errors[0] * (1 + _TIE) < above.min(initial=np.inf)
+        falls = self.errors[0] * (1 + TIE) < above.min(initial=np.inf)
         return bool(falls and self.unit > 0 and is_permitted(self.ridges / self.unit, self.compared, self.caution)[0])
 
 
 class Part(NamedTuple):
-    """A readout and a number of neurons; `size` is what candidates of equal errors are compared by."""
+    """A readout and a number of neurons, the one at this `place` among those of the readout.
+
+    `size` is what candidates of equal errors are compared by.
+    """
 
     readout: str
     neurons: int
     parameters: int
     size: int
+    place: int
 
 
-class Layer(NamedTuple):
-    """Hidden layers over an algebra with a weight scale, and for each draw the curves of all parts of its plan."""
+@dataclass(eq=False)
+class Layer:
+    """Hidden layers over an algebra with a weight scale.
+
+    curves : for each draw, the curves of those parts of the plan that were scored, by their places in the plan
+    beaten : the parts that are left out
+    """
 
     algebra: Algebra
     scale: str | float
     plan: list[Part]
-    curves: list[list[Curve]]
+    curves: list[dict[int, Curve]] = field(default_factory=lambda: [{}])
+    beaten: set[int] = field(default_factory=set)
 
     @property
-    def first_error(self) -> float:
-        """The smallest error on the first draw."""
-        return min(float(curve.errors.min()) for curve in self.curves[0])
+    def first_loss(self) -> float:
+        """The smallest loss on the first draw."""
+        return min(curve.loss for curve in self.curves[0].values())
+
+    def curves_of(self, part: int) -> list[Curve]:
+        """The curves of a part on the draws that it had."""
+        return [of_draw[part] for of_draw in self.curves if part in of_draw]
 
 
 def mean_square(rows: Chunk) -> float:
@@ -88,7 +108,11 @@ def candidates_of(
     common: dict[str, Any], curves: Sequence[Curve], grid: Grid, rounding: float
 ) -> Iterator[dict[str, Any]]:
     """The candidates with some facts in `common`, one for every ridge or the best of the path, from the curves of all
-    draws."""
+    draws. Those that had no draw have no errors."""
+    if not curves:
+        listed = [np.nan] if grid.ridges is None else grid.ridges.tolist()
+        yield from (common | {"ridge": ridge, "errors": [], "is_bias_only": False} for ridge in listed)
+        return
     # Paths match from their ends down. That of `qr` goes further down than that of normal equations.
     n = min(len(curve.ridges) for curve in curves)
     ridges, errors, compared = (
@@ -110,7 +134,7 @@ def candidates_of(
 
 def most_parsimonious(errors: NDArray[np.float64], sizes: NDArray[np.intp], rounding: float) -> int:
     """The candidate with the fewest parameters among those as good as the best, and of these the best."""
-    ties = np.flatnonzero(errors <= errors.min() * (1 + _TIE) + rounding)
+    ties = np.flatnonzero(errors <= errors.min() * (1 + TIE) + rounding)
     return int(min(ties, key=lambda n: (sizes[n], errors[n])))
 
 

@@ -64,6 +64,8 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
     solver : {"auto", "gram", "qr", "svd"}, default="auto"
         In the search "auto" is "gram", and "qr" where a ridge is too small for it; "svd" is "qr".
     chunk_size : int, optional
+    n_jobs : int, optional
+        Layers that are scored at a time, as for joblib. The result is the same for any number of jobs.
     random_state : int, RandomState instance or None, default=None
         The model that is fitted in the end has the same.
     verbose : int, default=0
@@ -116,6 +118,7 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
         n_draws: int = 3,
         solver: str = "auto",
         chunk_size: int | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -134,6 +137,7 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
             n_draws=n_draws,
             solver=solver,
             chunk_size=chunk_size,
+            n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
@@ -202,6 +206,8 @@ class ELMClassifierCV(ClassifierMixin, BaseSearch):
     solver : {"auto", "gram", "qr", "svd"}, default="auto"
         In the search "auto" is "gram", and "qr" where a ridge is too small for it; "svd" is "qr".
     chunk_size : int, optional
+    n_jobs : int, optional
+        Layers that are scored at a time, as for joblib. The result is the same for any number of jobs.
     class_weight : dict, "balanced" or None, default=None
         As for `ELMClassifier`. The score of a candidate counts every row with the weight of its class.
     random_state : int, RandomState instance or None, default=None
@@ -254,6 +260,7 @@ class ELMClassifierCV(ClassifierMixin, BaseSearch):
         n_draws: int = 3,
         solver: str = "auto",
         chunk_size: int | None = None,
+        n_jobs: int | None = None,
         class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -273,6 +280,7 @@ class ELMClassifierCV(ClassifierMixin, BaseSearch):
             n_draws=n_draws,
             solver=solver,
             chunk_size=chunk_size,
+            n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )

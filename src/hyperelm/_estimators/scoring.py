@@ -24,13 +24,14 @@ from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.losses import Loss, brier, log_loss, misses, squares
 from hyperelm._solvers.ridge import Scores
 from hyperelm._solvers.solve import SOLVERS
-from hyperelm._solvers.spectrum import LABELS, PER_DECADE, VALUES, Caution, Spectrum
+from hyperelm._solvers.spectrum import LABELS, PER_DECADE, VALUES, Caution, Spectrum, is_permitted
 from hyperelm._training.leaving_out import LeftOut, PartOfLayer
 from hyperelm._training.passes import Training
 from hyperelm._training.readouts import accumulator_of, free_unknowns, readouts_of
 from hyperelm._training.rows import LocalSource, itself
 
 _LOO_PER_DECADE = 3  # ridges of which "auto" takes leave-one-out residuals
+_FAR_RIDGE = 2.0  # times the best score by generalised cross-validation: ridges beyond it are not tried
 _LEARNING = 8  # steps of the search for a table; the model that is chosen has as many as it takes
 
 
@@ -62,6 +63,19 @@ OF_LABELS = {
 }
 
 
+class Path(NamedTuple):
+    """The ridges for one part of a layer, and which of them are tried."""
+
+    ridges: NDArray[np.float64]
+    is_tried: NDArray[np.bool_]
+
+    def filled(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of all ridges, infinite for those that are not tried."""
+        found = np.full(len(self.ridges), np.inf)
+        found[self.is_tried] = scores
+        return found
+
+
 @dataclass(frozen=True)
 class Scorer:
     """Scores the parts of hidden layers on the rows of a source.
@@ -81,6 +95,8 @@ class Scorer:
         Normal equations show neither ridges nor errors below their rounding. A curve that reaches them is computed
         again with `qr`.
         """
+        largest = max(part.neurons for part in plan)
+        training = replace(training, encoder=Given(training.encoder.weights[:, :largest]))
         by_component = any(part.readout != "algebra" for part in plan)
         training = replace(training, readout="free" if by_component else "algebra")
         with one_blas():
@@ -94,21 +110,19 @@ class Scorer:
         accumulator = self.source.fold(training, itself).accumulator
         if self.solver == "auto" and not accumulator.is_safe:
             return self._curves(replace(training, method=SOLVERS["qr"][0]), plan)
-        parts = [self._part_of_layer(training, accumulator, part) for part in plan]
+        parts, paths = zip(*(self._part_of_layer(training, accumulator, part) for part in plan))
         columns = training.output.columns
         # What normal equations leave of no error: 94 dB below the targets, 41 in single precision.
         least = float(np.finfo(accumulator.dtype).eps ** 0.6) * accumulator.square
         least /= max(accumulator.weight, 1) * columns
         curves = []
-        for part, of_path in zip(parts, self._scores(training, parts)):
+        for part, path, scores in zip(parts, paths, self._scores(training, parts)):
             unit, caution = part.spectrum.largest**2, self.scoring.caution
-            if caution is LABELS:
-                curves.append(Curve(part.ridges, *of_path, unit, part.spectrum.floor * unit, 0.0, caution))
-                continue
             # No candidate is preferred for an error that is smaller than rounding lets one know.
-            lowest = part.spectrum.resolution(part.ridges) / columns
-            errors, compared = (np.maximum(score, lowest) for score in of_path)
-            curves.append(Curve(part.ridges, errors, compared, unit, part.spectrum.floor * unit, least))
+            lowest = 0.0 if caution is LABELS else part.spectrum.resolution(part.ridges) / columns
+            errors, compared = (path.filled(np.maximum(score, lowest)) for score in scores)
+            seen = 0.0 if caution is LABELS else least
+            curves.append(Curve(path.ridges, errors, compared, unit, part.spectrum.floor * unit, seen, caution))
         return curves
 
     def _scores(self, training: Training, parts: Sequence[PartOfLayer]) -> list[Scores]:
@@ -124,7 +138,7 @@ class Scorer:
             return [Scores(losses[0], losses[-1]) for losses in finite]
         return [Scores.of(errors, leverage) for errors, leverage in means]
 
-    def _part_of_layer(self, training: Training, accumulator: Accumulator, part: Part) -> PartOfLayer:
+    def _part_of_layer(self, training: Training, accumulator: Accumulator, part: Part) -> tuple[PartOfLayer, Path]:
         """The first neurons of a layer with one readout: their problem, and the ridges to try."""
         weights, d = training.encoder.weights, training.algebra.dim
         neurons, L = weights.shape[1], part.neurons
@@ -139,8 +153,24 @@ class Scorer:
         else:
             accumulator = accumulator.restricted(kept)
         spectrum = Spectrum(accumulator, free_unknowns(accumulator, own))
-        ridges = self._path(spectrum) if self.ridges is None else self.ridges
-        return PartOfLayer(own, kept, spectrum, ridges)
+        path = self._path(spectrum) if self.ridges is None else self.ridges
+        is_tried = self._is_tried(spectrum, path)
+        return PartOfLayer(own, kept, spectrum, path[is_tried]), Path(path, is_tried)
+
+    def _is_tried(self, spectrum: Spectrum, path: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """The ridges of a path that are worth a try: generalised cross-validation tells which are far from the best."""
+        tried = np.ones(len(path), dtype=bool)
+        if self.ridges is not None or self.scoring.loss is None or len(path) == 1:
+            return tried
+        scores = spectrum.gcv(path, self.scoring.caution)
+        permitted = is_permitted(spectrum.shares(path), scores, self.scoring.caution)
+        near = np.flatnonzero(permitted & (scores <= _FAR_RIDGE * scores[permitted].min()))
+        # A decade more on both sides is tried, and above that one ridge in every decade: which ridges extrapolation
+        # permits follows from the scores of larger ones.
+        tried[: max(near[0] - _LOO_PER_DECADE, 0)] = False
+        above = np.arange(near[-1] + _LOO_PER_DECADE + 1, len(path) - 1)
+        tried[above] = (len(path) - 2 - above) % _LOO_PER_DECADE == 0
+        return tried
 
     def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
         if spectrum.largest == 0:  # a constant layer

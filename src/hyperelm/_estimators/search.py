@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend.arrays import to_numpy
-from hyperelm._estimators.base import draft
 from hyperelm._estimators.candidates import Layer, Part, candidates_of, column, most_parsimonious
 from hyperelm._estimators.checks import (
     BiasOnlyWarning,
@@ -32,14 +31,12 @@ from hyperelm._estimators.checks import (
     row_weights,
 )
 from hyperelm._estimators.grid import Grid
+from hyperelm._estimators.race import Race
 from hyperelm._estimators.scoring import Scorer, Scoring
 from hyperelm._network.activations import Function
 from hyperelm._network.layout import Layout
-from hyperelm._training.progress import Progress
 from hyperelm._training.rows import Chunk, LocalSource, Rows, is_chunked
 from hyperelm._validation import check_choice, check_whole
-
-_FAR = 1.25  # times the error of the best on the first draw: algebras and scales beyond it are left out
 
 S = TypeVar("S", bound="BaseSearch")
 
@@ -68,6 +65,7 @@ class BaseSearch(BaseEstimator):
         n_draws: int = 3,
         solver: str = "auto",
         chunk_size: int | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -85,6 +83,7 @@ class BaseSearch(BaseEstimator):
         self.n_draws = n_draws
         self.solver = solver
         self.chunk_size = chunk_size
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -176,23 +175,15 @@ class BaseSearch(BaseEstimator):
     ) -> Iterator[dict[str, Any]]:
         """Every candidate with its losses, one of each random layer; differences up to `rounding` say nothing."""
         layers = [
-            Layer(algebra, scale, self._plan(algebra, grid, source.first), [])
+            Layer(algebra, scale, self._plan(algebra, grid, source.first))
             for algebra, scale in product(grid.algebras, grid.scales)
         ]
-        going_on = layers
         scorer = Scorer(source, self._scorings[self.scoring], self.solver, grid.ridges)
-        with Progress(type(self).__name__ if self.verbose else "", "", len(layers), unit="layers") as progress:
-            for n, seed in enumerate(seeds):
-                for layer in going_on:
-                    largest = max(part.neurons for part in layer.plan)
-                    network = self._network(layer.algebra, largest, layer.scale, random_state=seed)
-                    layer.curves.append(scorer.curves(draft(network, source), layer.plan))
-                    progress.advance(0 if n else 1)
-                if n == 0:
-                    best = min(layer.first_error for layer in layers)
-                    going_on = [layer for layer in layers if layer.first_error <= _FAR * best + rounding] or layers
+        Race(layers, scorer, self._largest, rounding, self.n_jobs, type(self).__name__ if self.verbose else "").run(
+            seeds
+        )
         for layer in layers:
-            for part, curves in zip(layer.plan, zip(*layer.curves)):
+            for n, part in enumerate(layer.plan):
                 common = {
                     "algebra": layer.algebra,
                     "n_hidden": part.neurons,
@@ -202,7 +193,12 @@ class BaseSearch(BaseEstimator):
                     # Networks that are compared at equal numbers of parameters differ by what a neuron has.
                     "size": part.size,
                 }
-                yield from candidates_of(common, curves, grid, rounding)
+                yield from candidates_of(common, layer.curves_of(n), grid, rounding)
+
+    def _largest(self, layer: Layer, seed: int) -> Any:
+        """The largest network of a layer on one draw."""
+        largest = max(part.neurons for part in layer.plan)
+        return self._network(layer.algebra, largest, layer.scale, random_state=seed)
 
     def _plan(self, algebra: Algebra, grid: Grid, rows: Rows) -> list[Part]:
         """The readouts and numbers of neurons of networks over an algebra."""
@@ -211,7 +207,8 @@ class BaseSearch(BaseEstimator):
         for shape in grid.shapes(inputs, outputs, bias=bool(self.bias), direct_link=bool(self.direct_link)):
             sizes = grid.sizes(shape)
             wanted = [shape.parameters(L) for L in sizes] if grid.parameters is None else grid.parameters
-            plan += [Part(shape.readout, L, shape.parameters(L), size) for L, size in zip(sizes, wanted)]
+            pairs = enumerate(zip(sizes, wanted))
+            plan += [Part(shape.readout, L, shape.parameters(L), size, place) for place, (L, size) in pairs]
         return plan
 
     # ------------------------------------------------------------------ results
@@ -219,10 +216,14 @@ class BaseSearch(BaseEstimator):
     def _keep(self, candidates: Iterable[dict[str, Any]], rounding: float) -> None:
         """The results of all candidates, and the best of them."""
         rows = list(candidates)
-        errors = np.full((len(rows), max(len(row["errors"]) for row in rows)), np.nan)
+        errors = np.full((len(rows), self.n_draws), np.nan)
         for n, row in enumerate(rows):
             errors[n, : len(row["errors"])] = row["errors"]
-        mean = np.nanmean(errors, axis=1)
+        mean, spread = np.full((2, len(rows)), np.nan)
+        was_scored = ~np.isnan(errors[:, 0])
+        with np.errstate(invalid="ignore"):  # infinite errors have no spread
+            mean[was_scored] = np.nanmean(errors[was_scored], axis=1)
+            spread[was_scored] = np.nanstd(errors[was_scored], axis=1)
         sizes = np.array([row["size"] for row in rows])
         is_complete = ~np.isnan(errors).any(axis=1)
         if not np.isfinite(mean[is_complete]).any():
@@ -237,8 +238,7 @@ class BaseSearch(BaseEstimator):
         results |= {name: np.array([row[name] for row in rows]) for name in ("n_parameters", "is_bias_only")}
         for n, of_draw in enumerate(errors.T):
             results[f"draw{n}_test_score"] = no_loss - of_draw
-        with np.errstate(invalid="ignore"):  # infinite errors have no spread
-            results |= {"mean_test_score": no_loss - mean, "std_test_score": np.nanstd(errors, axis=1)}
+        results |= {"mean_test_score": no_loss - mean, "std_test_score": spread}
         order = np.sort(mean)
         results["rank_test_score"] = np.searchsorted(order, mean).astype(np.int32) + 1
         self.cv_results_ = results

@@ -68,8 +68,12 @@ class Reduced:
         """Rows A and targets t of the whole problem as those of the reduced one, and AW of the free unknowns."""
         if not len(self.free):
             return A, t, A[:, :0]
-        free = A[:, self.free]
-        return A[:, self.kept] - free @ self.of_rows, t - free @ self.of_targets, free @ self.root
+        free, rows = A[:, self.free], np.take(A, self.kept, axis=1)
+        if rows.size:
+            # rows -= free @ of_rows, in place
+            gemm = linalg.get_blas_funcs("gemm", (rows,))
+            gemm(-1, self.of_rows.T, free.T, beta=1, c=rows.T, overwrite_c=True)
+        return rows, t - free @ self.of_targets, free @ self.root
 
 
 @dataclass(frozen=True)
