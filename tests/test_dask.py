@@ -165,6 +165,19 @@ def test_classification(class_weight):
     probabilities = hyperelm.dask.predict(model, rows, method="predict_proba")
     assert probabilities.shape == (ROWS, 3)
     assert_allclose(probabilities.compute(), model.predict_proba(X[order]), atol=1e-12)
+    assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("ridge", ["auto", 0.1])
+def test_intervals(ridge):
+    expected = ELMRegressor("real", 10, ridge=ridge, random_state=0).fit(X, Y, WEIGHT)
+    model = ELMRegressor("real", 10, ridge=ridge, random_state=0)
+    rows = chunked(X, (5, 0, 100, 95))
+    hyperelm.dask.fit(model, rows, chunked(Y, (ROWS,)), chunked(WEIGHT, (ROWS,)))
+    assert_allclose(model.predict_interval(X, joint=True), expected.predict_interval(X, joint=True), rtol=1e-5)
+    leverages = hyperelm.dask.predict(model, rows, method="leverage")
+    assert_allclose(leverages.compute(), expected.leverage(X), rtol=1e-5)
 
 
 @pytest.mark.usefixtures("here")

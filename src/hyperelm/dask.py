@@ -34,8 +34,10 @@ __all__ = ["fit", "predict"]
 
 _PATIENCE = 10  # seconds that a scheduler has to answer
 _MERGED = 4  # accumulators that a task merges
-_METHODS = ("predict", "predict_proba", "decision_function", "leverage")
-_METHODS += ("reconstruct", "transform", "inverse_transform", "score_samples")
+_METHODS = (
+    *("predict", "predict_proba", "decision_function", "leverage"),
+    *("reconstruct", "transform", "inverse_transform", "score_samples"),
+)
 
 E = TypeVar("E", bound=BaseELM)
 S = TypeVar("S")

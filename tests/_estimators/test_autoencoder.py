@@ -232,3 +232,27 @@ def test_wide_layers_of_tables_without_structure(table):
         for solver in ("gram", "svd")
     )
     assert_allclose(found.output_weights_, expected.output_weights_, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_samples(dtype):
+    """Minus the mean squared error in units of the spread, chunk by chunk, and lower for rows of another kind."""
+    rng = np.random.default_rng(0)
+    rows = (rng.standard_normal((300, 2)) @ rng.standard_normal((2, 8)) * np.logspace(-3, 3, 8)).astype(dtype)
+    model = ELMAutoencoder("klein4", 2, encoder="pca", chunk_size=70).fit(rows)
+    scores = model.score_samples(rows)
+    assert scores.shape == (300,)
+    assert scores.dtype == dtype
+    spread = model._scales.inputs.spread
+    expected = -(((rows - model.reconstruct(rows)) / spread) ** 2).mean(axis=1)
+    np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-5)
+    others = (rng.standard_normal((300, 8)) * np.logspace(-3, 3, 8)).astype(dtype)
+    assert np.median(model.score_samples(others)) < np.quantile(scores, 0.05)
+
+
+def test_scores_of_samples_with_a_constant_column():
+    rows = np.random.default_rng(0).standard_normal((50, 4))
+    rows[:, 3] = 5.0
+    model = ELMAutoencoder("real", 4, random_state=0).fit(rows)
+    assert np.isfinite(model.score_samples(rows)).all()
+    assert np.isfinite(ELMAutoencoder("real", 2).fit(np.full((9, 2), 5.0)).score_samples(np.ones((2, 2)))).all()

@@ -140,15 +140,13 @@ def test_labels(labels):
     close(results["probabilities"], model.predict_proba(X))
 
 
-def test_probabilities_at_the_edges_of_the_simplex():
-    """Outputs far from probabilities: projected onto a corner, an edge, or the middle."""
+def test_probabilities_of_outputs_far_from_indicators():
     X = rows(300, 4)
     model = ELMClassifier("real", n_hidden=5, ridge=0.1, random_state=0).fit(X, np.arange(300) % 5)
-    weights = 0.5 * rows(*model.output_weights_.shape, seed=1)
+    weights = 5 * rows(*model.output_weights_.shape, seed=1)
     model.network_ = replace(model.network_, output_weights=weights)
     results = run(model, X)
-    zeros = np.count_nonzero(results["probabilities"] == 0, axis=1)
-    assert set(zeros) >= {3, 4}
+    assert np.all((results["probabilities"] > 0) & (results["probabilities"] < 1))
     np.testing.assert_allclose(results["probabilities"].sum(axis=1), 1, atol=1e-5)
     close(results["probabilities"], model.predict_proba(X))
 

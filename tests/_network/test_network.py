@@ -23,13 +23,13 @@ from any_algebra import DOUBLED, LAST, WITH_IDENTITY, WITHOUT, C, H, R, permuted
 from helpers import near, numbers, quietly
 from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV, algebras, linalg, load, save
 from hyperelm._backend.arrays import are_together, to_numpy
-from hyperelm._estimators.classifier import _nearest_probabilities
 from hyperelm._estimators.frame import FrameRegressor
 from hyperelm._network.activations import ACTIVATIONS, get
 from hyperelm._network.layers import bias_number
 from hyperelm._network.layout import Layout
 from hyperelm._network.network import Network, Scaling
 from hyperelm._network.readout import Readout
+from hyperelm._solvers.calibration import Probabilities
 from hyperelm.experiments._networks import Networks
 from oracles import product
 
@@ -481,10 +481,11 @@ def test_rows_beside_the_large_ones_are_as_they_were():
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e8, 3e38])
 def test_probabilities_of_scores_of_any_size(size):
     scores = size * np.array([[1.0, 1, -1], [1, -1, -1], [-1, -1, -1], [0.5, 0.5, 0.5]], dtype=np.float32)
-    nearest = _nearest_probabilities(scores)
-    if size >= 1:
-        assert_allclose(nearest, [[0.5, 0.5, 0], [1, 0, 0], [1 / 3] * 3, [1 / 3] * 3], atol=1e-6)
-    assert_allclose(nearest.sum(axis=1), 1, atol=1e-6)
+    probabilities = Probabilities().of(scores)
+    if size > 1:
+        assert_allclose(probabilities, [[0.5, 0.5, 0], [1, 0, 0], [1 / 3] * 3, [1 / 3] * 3], atol=1e-6)
+    assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+    assert np.all((probabilities > 0) & (probabilities < 1))
 
 
 def test_codes_of_any_size():

@@ -42,15 +42,16 @@ def main() -> None:
     labelled = FrameClassifier("klein4", **shared).fit(1000 * X + 50, labels)
     write(frame, 1000 * X[:2] + 50, ["predict"], [X[:2, :1].tolist()])
     write(labelled, 1000 * X[:2] + 50, ["predict", "predict_proba"], [labels[:2].tolist()])
-    write(regressor, X[:2], ["predict"], [X[:2, :2].tolist()])
+    write(regressor, X[:2], ["predict", "predict_interval", "leverage"], [X[:2, :2].tolist()])
     write(classifier, X[:2], ["predict", "predict_proba"], [labels[:2].tolist()])
-    write(autoencoder, X[:2], ["transform", "reconstruct"], [])
+    write(autoencoder, X[:2], ["transform", "reconstruct", "score_samples"], [])
 
 
 def write(model, X, methods, more) -> None:
     path = HERE / f"model-v{container.FORMAT}-{type(model).__name__}.hyperelm"
     save(model, path, state=True)
-    outputs = {method: getattr(model, method)(X.astype(model.hidden_weights_.dtype)).tolist() for method in methods}
+    X = X.astype(model.hidden_weights_.dtype)
+    outputs = {method: np.asarray(getattr(model, method)(X)).tolist() for method in methods}
     record = {"X": X.tolist(), "rows": model.n_samples_seen_, "more": more, "outputs": outputs}
     path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
 

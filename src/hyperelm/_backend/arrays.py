@@ -169,12 +169,6 @@ def concatenated(arrays: list[Any], axis: int = 0) -> Any:
     return np.concatenate(arrays, axis=axis) if xp is np else xp.concat(arrays, axis=axis)
 
 
-def cumulative_sums(array: Any) -> Any:
-    """The sums of each row up to each of its columns."""
-    xp = namespace(array=array)
-    return np.cumsum(array, axis=1) if xp is np else xp.cumulative_sum(array, axis=1)
-
-
 # ---------------------------------------------------------------------- checks
 
 

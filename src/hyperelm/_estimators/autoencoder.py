@@ -201,6 +201,7 @@ class ELMAutoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseELM)
         Parameters
         ----------
         X, sample_weight : as they were given to `fit` or `partial_fit`
+        y : ignored
 
         Returns
         -------

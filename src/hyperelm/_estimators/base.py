@@ -7,7 +7,7 @@ layer, and fits the output layer (`_training.fitting`). The result is the networ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,23 +19,22 @@ from hyperelm._algebra import catalogue
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend.arrays import kept_beside, to_numpy
 from hyperelm._estimators.checks import (
-    RowChecks,
     check_place,
     precision,
     random_generator,
     warn_of,
 )
+from hyperelm._estimators.continuing import Continuing
 from hyperelm._network import activations
 from hyperelm._network.activations import Function
-from hyperelm._network.layers import Drawn, Encoder, Given, bias_number, check_weight_scale, scales_of, times_auto
+from hyperelm._network.layers import Drawn, Encoder, bias_number, check_weight_scale, scales_of, times_auto
 from hyperelm._network.layout import Layout, components
 from hyperelm._network.network import Network, Scaling
 from hyperelm._network.readout import check_readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
-from hyperelm._solvers.gram import Gram
 from hyperelm._solvers.solve import SOLVERS, check_ridge
 from hyperelm._training.certainty import Certainty
-from hyperelm._training.fitting import Fitted, fit_output, fit_without
+from hyperelm._training.fitting import Fitted, fit_output
 from hyperelm._training.passes import FirstLook, Seen, Targets, Training, values
 from hyperelm._training.rows import Array, GivenChunks, LocalSource, Rows, Source, add_all, is_chunked, itself
 from hyperelm._training.scales import Scales
@@ -44,7 +43,7 @@ from hyperelm._validation import FloatArray, check_choice, check_whole, is_numbe
 E = TypeVar("E", bound="BaseELM")
 
 
-class BaseELM(RowChecks, BaseEstimator):
+class BaseELM(Continuing, BaseEstimator):
     """Parameters, hidden layer, training and prediction of an extreme learning machine."""
 
     loo_error_: float | None
@@ -226,81 +225,6 @@ class BaseELM(RowChecks, BaseEstimator):
         """Draw the hidden layer and fit the output layer to all rows."""
         self._accumulator = None
         self._train(source, self._draft(source), None)
-
-    def _continue(self, rows: Rows) -> None:
-        """Fit to more rows. The first call draws the hidden layer; of its rows only the accumulator is kept."""
-        if self.solver == "svd":
-            raise ValueError(
-                "`solver` must not be 'svd' for partial_fit, which does not keep rows. Use 'qr' or 'auto'."
-            )
-        if not self.__sklearn_is_fitted__():
-            self._check_solver()
-            rows, _ = self._aged(rows)
-            # An iterator, since later calls cannot read these rows again.
-            self._fit(LocalSource(iter([rows]), len(rows), self._title()))
-            return
-        training, before = self._resumed(rows, "partial_fit")
-        rows, remains = self._aged(rows)
-        self._train(LocalSource([rows], len(rows), self._title()), training, before, remains)
-
-    def _aged(self, rows: Rows) -> tuple[Rows, float]:
-        """Rows with what their age leaves of their weights, and what it leaves of all rows before them."""
-        if self.half_life is None:
-            return rows, 1.0
-        n_rows = len(rows)
-        weight = 0.5 ** (np.arange(n_rows - 1, -1, -1) / self.half_life)
-        if rows.weight is not None:
-            weight *= rows.weight[slice(0, n_rows)]
-        return replace(rows, weight=weight), float(0.5 ** (n_rows / self.half_life))
-
-    def _forget(self, rows: Rows) -> None:
-        """Fit without rows that were seen."""
-        if self.half_life is not None:
-            raise ValueError(
-                f"`half_life` must be None to forget rows, got {self.half_life!r}: what they count by now is not "
-                "known. Wait until they have faded, or fit again without them."
-            )
-        training, before = self._resumed(rows, "forget")
-        if not isinstance(before, Gram):
-            raise ValueError(
-                f"`solver` must be 'gram' to forget rows, got a model fitted by {before.method!r}: rows can be "
-                "subtracted from normal equations only. Fit with solver='gram', or without these rows."
-            )
-        if len(rows) >= before.n_rows:
-            raise ValueError(f"`X` must leave some of the {before.n_rows} rows seen, got {len(rows)} rows to forget.")
-        source = LocalSource([rows], len(rows), self._title())
-        fitted = fit_without(source, training, ridge=self.ridge, labels=self._judged_by_labels(), before=before)
-        self._certainty = None  # which these rows had a part in
-        self._keep(fitted, training, rows.X)
-
-    def _resumed(self, rows: Rows, method: str) -> tuple[Training, Accumulator]:
-        """The pass that takes more rows into the output layer, and the accumulator of those seen so far."""
-        if self._accumulator is None:
-            raise ValueError(
-                f"{method} needs the accumulator of the rows seen, which this model lacks: solver='svd' keeps none, "
-                "and a file has it only from `save(model, path, state=True)`. Save it so, or fit it again."
-            )
-        self._check_solver()  # which may have been changed since; the layers may not
-        network = self.network_
-        self._check_unchanged(rows, network)
-        check_place(rows.X, network.hidden_weights, f"{type(self).__name__}.{method}()")
-        encoder = Given(to_numpy(network.hidden_weights))
-        training = self._training(encoder, network.activation, network.input, network.output)
-        return training, self._accumulator.awake()
-
-    def _check_unchanged(self, rows: Rows, network: Network) -> None:
-        layers = network.neurons, network.has_bias, network.has_direct_link, network.readout.name
-        if (self.n_hidden, self.bias, self.direct_link, self.readout) != layers:
-            raise ValueError(
-                "`n_hidden`, `bias`, `direct_link` and `readout` must be what they were in the first call, for "
-                f"partial_fit: it keeps the hidden layer, of {network.neurons} neurons, and the sums of readout "
-                f"{network.readout.name!r}. Set them back, or fit again."
-            )
-        if Layout.of(rows.X, self.algebra_, self.packing) != network.input:
-            raise ValueError(f"`packing` must be what it was in the first call, for partial_fit, got {self.packing!r}.")
-        if self._output_layout(rows) != network.output:
-            wanted = network.output.shape(len(rows))
-            raise ValueError(f"`y` must have the shape {wanted} of earlier calls, got {rows.T.shape}.")
 
     def _train(self, source: Source, training: Training, before: Accumulator | None, remains: float = 1.0) -> None:
         """Fit the output layer and keep the network.

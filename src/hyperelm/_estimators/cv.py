@@ -151,7 +151,10 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
         return self.best_estimator_.predict(X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9, *, joint: bool = False) -> tuple[FloatArray, FloatArray]:
-        """`ELMRegressor.predict_interval` of the best model. It does not count that the model was chosen."""
+        """The interval of the best model for X with this `coverage`, `joint` or not, as `ELMRegressor` gives it.
+
+        That the model was chosen does not count.
+        """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_interval(X, coverage, joint=joint)
 

@@ -234,10 +234,11 @@ class ELMRegressor(RegressorMixin, BaseELM):
         halves = residuals.half_widths(coverage, joint=bool(joint))
         if network.scaling is not None:
             halves = halves * network.scaling.output_scale
-        spread = (1 + xp.mean(probed**2, axis=1)) ** 0.5
-        half = spread[:, None] * as_precision(beside(halves, outputs), numpy_dtype(outputs))
         shape = network.output.shape(outputs.shape[0])
-        return xp.reshape(outputs - half, shape), xp.reshape(outputs + half, shape)
+        with np.errstate(over="ignore"):  # far from the training rows nothing is sure
+            spread = (1 + xp.mean(probed**2, axis=1)) ** 0.5
+            half = spread[:, None] * as_precision(beside(halves, outputs), numpy_dtype(outputs))
+            return xp.reshape(outputs - half, shape), xp.reshape(outputs + half, shape)
 
     def leverage(self, X: Any) -> FloatArray:
         """How unlike the training rows each row is: 0 for one that the output layer has seen over and over.
@@ -265,7 +266,8 @@ class ELMRegressor(RegressorMixin, BaseELM):
         """
         X = self._checked_for_prediction(X, "leverage")
         probed = self._probing(self._intervals("leverage")).outputs(X, self._checked_chunk_size())
-        leverages: FloatArray = namespace(probed=probed).mean(probed**2, axis=1)
+        with np.errstate(over="ignore"):
+            leverages: FloatArray = namespace(probed=probed).mean(probed**2, axis=1)
         return leverages
 
     def _intervals(self, method: str) -> Intervals:

@@ -31,6 +31,7 @@ from hyperelm._estimators.base import (
     taken_apart,
 )
 from hyperelm._estimators.frame import FrameClassifier, FrameRegressor
+from hyperelm._files.certainty import arrays_of, certainty_in
 from hyperelm._files.container import LONGEST_NUMBER, Arrays, Header, read, shown, to_bytes
 from hyperelm._files.writing import write_whole
 from hyperelm._network import activations
@@ -39,9 +40,8 @@ from hyperelm._network.network import Network
 from hyperelm._network.readout import READOUTS, Readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
 from hyperelm._solvers.calibration import Probabilities
-from hyperelm._solvers.intervals import LEVELS, Residuals
 from hyperelm._solvers.solve import SOLVERS
-from hyperelm._training.certainty import Certainty, Intervals, layout_of_probes
+from hyperelm._training.certainty import Intervals
 from hyperelm._training.passes import REAL
 from hyperelm._training.scales import Columns, Scales
 
@@ -57,12 +57,11 @@ CLASSES: dict[str, type[BaseELM]] = {
 }
 _NAMES = {model_class: name for name, model_class in CLASSES.items()}
 
+_CERTAINTIES = {ELMClassifier: Probabilities, ELMRegressor: Intervals}  # how models say how sure they are
 _STATE = "state."
 _READOUT_TABLE = "readout_table_"
 _LATER = ("readout", "half_life")  # parameters that files of earlier formats lack
 _INPUTS, _TARGETS = "scales.inputs", "scales.targets"
-_SCALE = "probabilities.scale"
-_UNITS, _QUANTILES, _COUNT, _PROBES = (f"intervals.{name}" for name in ("units", "quantiles", "count", "probes"))
 
 
 def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> None:
@@ -192,17 +191,7 @@ def _described(model: BaseELM, parts: Parts) -> tuple[Header, Arrays]:
     if parts.scales is not None:
         for name, columns in ((_INPUTS, parts.scales.inputs), (_TARGETS, parts.scales.targets)):
             arrays[name] = np.stack([columns.mean, columns.spread])
-    return header, arrays | _arrays_of_certainty(parts.certainty)
-
-
-def _arrays_of_certainty(certainty: Certainty | None) -> Arrays:
-    if certainty is None:
-        return {}
-    if isinstance(certainty, Probabilities):
-        return {_SCALE: np.array([certainty.scale])}
-    residuals = certainty.residuals
-    of_residuals = {_UNITS: residuals.units, _QUANTILES: residuals.quantiles, _COUNT: np.array([residuals.count])}
-    return of_residuals | {_PROBES: certainty.probes}
+    return header, arrays | arrays_of(parts.certainty)
 
 
 def _arrays_of(accumulator: Accumulator | Asleep | None) -> Mapping[str, NDArray[Any]]:
@@ -268,7 +257,8 @@ class _Content:
             container = self._choice("container", ("default", "pandas", "polars"))
         arrays = self._arrays(model_class, network)
         scales = self._scales(network) if _INPUTS in self.arrays else None
-        certainty = self._certainty(model_class, network)
+        kind = next((kind for of, kind in _CERTAINTIES.items() if issubclass(model_class, of)), None)
+        certainty = certainty_in(self.arrays, kind, network)
         accumulator = self._accumulator(network, numbers["solver_"])
         parts = Parts(network, numbers, arrays, accumulator, scales, container, certainty)
         model = put_together(model_class, parameters | {"algebra": network.algebra}, parts)
@@ -381,34 +371,6 @@ class _Content:
             if not right or not np.isfinite(columns).all() or columns[1].min() < 0:
                 raise ValueError("what it says of the columns of its training rows does not fit its layouts")
         return Scales(Columns(*inputs), Columns(*targets))
-
-    def _certainty(self, model_class: type[BaseELM], network: Network) -> Certainty | None:
-        """How sure the model is, which files of earlier formats do not say."""
-        if issubclass(model_class, ELMClassifier) and _SCALE in self.arrays:
-            scale = self._take(_SCALE)
-            if scale.shape != (1,) or scale.dtype != np.float64 or not 0 < scale[0] < np.inf:
-                raise ValueError("the scale of its probabilities is not a number above zero")
-            return Probabilities(float(scale[0]))
-        if issubclass(model_class, ELMRegressor) and _UNITS in self.arrays:
-            return self._intervals(network)
-        return None
-
-    def _intervals(self, network: Network) -> Intervals:
-        units, quantiles, count, probes = (self._take(name) for name in (_UNITS, _QUANTILES, _COUNT, _PROBES))
-        columns, of_probes = network.output.columns, layout_of_probes(network.algebra.dim)
-        shapes = [((columns,), units), ((columns + 1, LEVELS), quantiles), ((1,), count)]
-        fits = all(array.shape == shape and array.dtype == np.float64 for shape, array in shapes)
-        fits = fits and all(not (array < 0).any() and not np.isnan(array).any() for _, array in shapes)
-        fits = (
-            fits
-            and np.isfinite(units).all()
-            and 0 < count[0] < np.inf
-            and not (quantiles[:, 1:] < quantiles[:, :-1]).any()
-        )
-        fits = fits and probes.shape == (len(network.output_weights), of_probes.features, network.readout.size)
-        if not fits or probes.dtype not in (np.float32, network.dtype) or not np.isfinite(probes).all():
-            raise ValueError("what it says of its intervals does not fit together")
-        return Intervals(Residuals(units, quantiles, float(count[0])), probes)
 
     def _part(self, name: str, wanted: type) -> Any:
         value = self.header.get(name)

@@ -166,9 +166,9 @@ class Network:
 
     def outputs_beside(self, other: Network, X: Any, chunk_size: int | None = None) -> tuple[FloatArray, FloatArray]:
         """The outputs for raw rows, and those of a network that has the same hidden layer."""
-        readouts, biases = zip(*((n.operators.readout, n.operators.readout_bias) for n in (self, other)))
-        bias = None if biases[0] is None else concatenated(biases, axis=0)
-        joined = replace(self.operators, readout=concatenated(readouts, axis=1), readout_bias=bias)
+        mine, others = self.operators, other.operators
+        bias = None if mine.readout_bias is None else concatenated([mine.readout_bias, others.readout_bias], axis=0)
+        joined = replace(mine, readout=concatenated([mine.readout, others.readout], axis=1), readout_bias=bias)
         columns = self.output.columns
         both = self._by_chunks(X, partial(self._chunk_outputs, ops=joined), columns + other.output.columns, chunk_size)
         return both[:, :columns], both[:, columns:]

@@ -83,6 +83,7 @@ class Accumulator(ABC):
     basis: tuple[str, ...] = ("coordinates",)  # those of its arrays that depend on the algebra alone
     tail: float | None = None
     squares_condition = False  # whether rounding grows with the square of the condition
+    takes_out = False  # whether rows that were seen can be subtracted again
     leaves_out = True  # whether one row can be left out of its sums, and more rows can be added later
     shows_no_ridge = True  # whether it shows the solution without a ridge to full accuracy
 
@@ -149,6 +150,20 @@ class Accumulator(ABC):
         """Let every row seen so far count this share of what it counted."""
         self._fade(share)
         self.weight, self.square, self.square_H = share * self.weight, share * self.square, share * self.square_H
+
+    def take_out(self, other: Accumulator) -> None:
+        """Become the accumulator of the rows that `other` has not seen. `other` is used up."""
+        raise NotImplementedError
+
+    @property
+    def cancelled(self) -> float:
+        """By which factor the rounding of the sums has grown beside them, since rows were taken out."""
+        return 1.0
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there can be rows that have these sums. Without rows that were not in, they may be impossible."""
+        return True
 
     def made_room(self, H: FloatArray, T: FloatArray, weight: FloatArray | None, ridge: float) -> Accumulator:
         """The accumulator to add these rows to, for a fixed ridge: this one, or one that takes its place.

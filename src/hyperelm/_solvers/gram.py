@@ -70,6 +70,7 @@ class Gram(Accumulator):
     method = "gram"
     basis = ("coordinates", "forms")
     squares_condition = True
+    takes_out = True
     shows_no_ridge = False
 
     def __init__(
@@ -204,8 +205,7 @@ class Gram(Accumulator):
         self._squares = None if self._squares is None else self._squares * share
         self._crosses = [Cross(right, sums * share) for right, sums in self._crosses]
 
-    def take_out(self, other: Gram) -> None:
-        """Become the accumulator of the rows that `other` has not seen. All of its rows must be among those here."""
+    def take_out(self, other: Accumulator) -> None:
         other.fade(-1.0)
         self.merge(other)
         self.n_rows, self.n_counted = self.n_rows - 2 * other.n_rows, self.n_counted - 2 * other.n_counted
@@ -214,12 +214,10 @@ class Gram(Accumulator):
 
     @property
     def cancelled(self) -> float:
-        """By which factor the rounding of the sums has grown beside them, since rows were taken out."""
         return (self.square_H + self._taken) / self.square_H if self.square_H > 0 else math.inf
 
     @property
     def is_possible(self) -> bool:
-        """Whether the sums are, up to rounding, sums of squares. They may not be if rows were taken out that are not in."""
         for problem in self.problems():
             values = linalg.eigvalsh(problem.gram, check_finite=False)
             if values[0] < -problem.floor * self.cancelled * max(values[-1], 0.0):

@@ -41,12 +41,13 @@ class Residuals:
     """What is kept of standardised residuals.
 
     units : (outputs,), the root mean square of each output's
-    quantiles : (outputs + 1, LEVELS), in these units; the last row is that of the maximum over all outputs
+    quantiles : (outputs + 1, LEVELS), in these units, in single precision; the last row is that of the maximum over all
+        outputs
     count : how many samples were left out
     """
 
     units: NDArray[np.float64]
-    quantiles: NDArray[np.float64]
+    quantiles: NDArray[np.float32]
     count: float
 
     @classmethod
@@ -57,12 +58,13 @@ class Residuals:
         units = _root_mean_square(sizes, weight)
         sizes = sizes / np.where(units > 0, units, 1.0)
         sizes = np.concatenate([sizes, sizes.max(axis=1, keepdims=True)], axis=1)
-        return cls(units, np.array([weighted_quantiles(column, weight) for column in sizes.T]), count)
+        quantiles = np.array([weighted_quantiles(column, weight) for column in sizes.T])
+        return cls(units, quantiles.astype(np.float32), count)
 
     def half_widths(self, coverage: float, *, joint: bool) -> NDArray[np.float64]:
         """The half width of the interval of every output for a row without leverage."""
         level = coverage * (self.count + 1) / self.count
-        at = self.quantiles[-1:] if joint else self.quantiles[:-1]
+        at = (self.quantiles[-1:] if joint else self.quantiles[:-1]).astype(np.float64)
         place = min(level, 1.0) * (LEVELS - 1)
         below = min(int(place), LEVELS - 2)
         share = place - below
@@ -85,11 +87,13 @@ def weighted_quantiles(values: NDArray[np.float64], weight: NDArray[np.float64])
 
 
 def _root_mean_square(sizes: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of the finite sizes of each column; 0 where there are none."""
+    """Of the finite sizes of each column; 1 where there are none."""
     finite = np.isfinite(sizes)
     largest = np.where(finite, sizes, 0).max(axis=0, initial=0)
     relative = np.where(finite, sizes, 0) / np.where(largest > 0, largest, 1)
-    return np.asarray(largest * np.sqrt(weight @ relative**2 / np.maximum(weight @ finite, np.finfo(float).tiny)))
+    counted = weight @ finite
+    means = np.divide(weight @ relative**2, counted, out=np.zeros(len(counted)), where=counted > 0)
+    return np.where(counted > 0, largest * np.sqrt(means), 1.0)
 
 
 def probes(method: LeaveOneOut, numbers: int) -> FloatArray:

@@ -151,7 +151,8 @@ class BySpectrum(NamedTuple):
 class AtOneRidge(NamedTuple):
     """One ridge, from S = GᴴG of every block: without singular vectors, which cost many times as much.
 
-    The ridge may be infinite: then the penalised unknowns are zero, and there are no factors.
+    The ridge may be infinite: then the penalised unknowns are zero, and there are no factors. `largest` and `smallest`
+    are singular values; the latter matters where the ridge is zero.
     """
 
     accumulator: Accumulator
@@ -159,6 +160,7 @@ class AtOneRidge(NamedTuple):
     factors: Sequence[Cholesky] = ()
     ridge: float = np.inf
     largest: float = 0.0
+    smallest: float = 0.0
 
     @property
     def ridges(self) -> NDArray[np.float64]:
@@ -176,7 +178,7 @@ class AtOneRidge(NamedTuple):
             is_scalar = has_scalar_leverage(block_basis(self.accumulator.algebra).blocks[number])
             shown = block.rows[:1] if is_scalar else block.rows
             P = factor.through(shown.reshape(len(shown) * m, K)).reshape(len(shown), m, K)
-            loss = (self.largest**2 + self.ridge) / self.ridge
+            loss = (self.largest**2 + self.ridge) / (self.smallest**2 + self.ridge)
 
         def penalised(p: int, q: int) -> Array:
             if is_scalar:
@@ -197,16 +199,19 @@ LeaveOneOut = BySpectrum | AtOneRidge
 
 def at_ridge(accumulator: Accumulator, ridge: float, free: Sequence[int]) -> LeaveOneOut:
     """What leaves rows out for this ridge; `free` names unknowns that it does not penalise."""
-    problems = accumulator.problems()
+    problems, free = accumulator.problems(), free if ridge > 0 else ()  # without a ridge nothing is penalised
     normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
-    if ridge > 0 and len(normal) == len(problems):
+    if normal and len(normal) == len(problems):
         reduced = project_out(accumulator, normal, free)
         factors = [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
         if len(factors) == len(problems):
-            largest = max(part.problem.largest() for part in reduced)
-            return AtOneRidge(accumulator, reduced, factors, ridge, largest)
-    # Without a ridge nothing is penalised.
-    return BySpectrum(Spectrum(accumulator, free if ridge > 0 else (), problems), np.array([ridge]))
+            if ridge > 0:
+                return AtOneRidge(accumulator, reduced, factors, ridge, max(part.problem.largest() for part in reduced))
+            extremes = [problem.extreme_values(factor) for problem, factor in zip(normal, factors)]
+            largest, smallest = max(pair[0] for pair in extremes), min(pair[1] for pair in extremes)
+            if smallest > largest * np.sqrt(default_rtol(accumulator)):
+                return AtOneRidge(accumulator, reduced, factors, ridge, largest, smallest)
+    return BySpectrum(Spectrum(accumulator, free, problems), np.array([ridge]))
 
 
 @lru_cache(maxsize=256)

@@ -4,7 +4,7 @@
     labels   the scale of the probabilities with the largest likelihood (`_solvers.calibration`)
 
 Where leave-one-out errors choose the ridge, the rows that were left out for it serve again. Otherwise a pass of its own
-leaves out a share of the rows. Of many rows an eighth suffices, so that a fit with a fixed ridge takes little longer.
+leaves out a share of the rows. Of many rows a sixteenth suffices, so that a fit with a fixed ridge takes little longer.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from hyperelm._validation import FloatArray
 _SCRATCH = 2**19  # numbers in the residuals of some rows
 _TARGETS = 2**22  # numbers in the targets of all rows that a pass of its own leaves out
 _FEWEST = 256  # rows that are left out at least
-_ENOUGH = 512  # rows, from which on it is an eighth of all
-_SHARE = 1 / 8
+_ENOUGH = 512  # rows, of many rows; a sixteenth of all where that is more
+_SHARE = 1 / 16
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ import numpy as np
 from hyperelm._backend.workspace import one_blas
 from hyperelm._network.readout import Readout
 from hyperelm._solvers.accumulator import Accumulator
-from hyperelm._solvers.gram import LARGEST_CONDITION, Gram
+from hyperelm._solvers.gram import LARGEST_CONDITION
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, sample_size
 from hyperelm._solvers.solve import SOLVERS, Solution, answer, effective_condition
@@ -134,13 +134,13 @@ def _resumed(before: Accumulator | None, method: type[Accumulator], remains: flo
 
 
 def fit_without(
-    source: Source, training: Training, *, ridge: float | str, labels: bool = False, before: Gram
+    source: Source, training: Training, *, ridge: float | str, labels: bool = False, before: Accumulator
 ) -> Fitted:
     """Fit the output layer without the rows of `source`, which are among those that `before` has seen.
 
     Their sums are subtracted. The rounding of the sums stays, so it is larger beside what is left of them.
     """
-    training, left = replace(training, method=Gram), deepcopy(before)
+    training, left = replace(training, method=type(before)), deepcopy(before)
     left.take_out(source.fold(training, _checked).accumulator)
     if not left.is_possible:
         raise ValueError(
