@@ -27,7 +27,7 @@ templates_path = ["_templates"]
 default_role = "autolink"
 nitpicky = True
 # Fitted attributes that are properties have no entry of their own: the page of their class lists them.
-_PROPERTIES = ("hidden_weights_", "output_weights_", "readout_table_", "readout_algebra_", "n_parameters_")
+_PROPERTIES = ("hidden_weights_", "output_weights_", "readout_table_", "readout_algebra_", "n_parameters_", "plan_")
 nitpick_ignore = [("py:obj", name) for name in _PROPERTIES]
 # Other projects' names, which no file of this site describes.
 nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|dask|torch|joblib|onnx|onnxruntime|pathlib|collections)\b.*")]

@@ -201,7 +201,7 @@ class FrameClassifier(NamedColumns, ELMClassifier):
     Parameters
     ----------
     algebra, n_hidden, activation, weight_scale, bias, packing, direct_link, readout, ridge, solver, chunk_size, \
-class_weight, random_state, verbose
+half_life, class_weight, random_state, verbose
         As for `ELMClassifier`.
 
     Attributes

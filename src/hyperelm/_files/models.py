@@ -61,6 +61,7 @@ CLASSES: dict[str, type[BaseELM]] = {
 _NAMES = {model_class: name for name, model_class in CLASSES.items()}
 
 _PIPELINE = "Pipeline"
+_CERTAINTIES = {ELMClassifier: Probabilities, ELMRegressor: Intervals}  # how models say how sure they are
 _STATE = "state."
 _READOUT_TABLE = "readout_table_"
 _LATER = ("readout", "half_life")  # parameters that files of earlier formats lack
@@ -289,11 +290,10 @@ class _Content:
             container = self._choice("container", ("default", "pandas", "polars"))
         arrays = self._arrays(model_class, network)
         scales = self._scales(network) if _INPUTS in self.arrays else None
-        labelled = issubclass(model_class, ELMClassifier)
         multilabel = self.header.get("multilabel", False)
-        if type(multilabel) is not bool or (multilabel and not labelled):
+        if type(multilabel) is not bool or (multilabel and not issubclass(model_class, ELMClassifier)):
             raise ValueError("it does not say whether rows have several labels")
-        kind = Probabilities if labelled else Intervals if issubclass(model_class, ELMRegressor) else None
+        kind = next((kind for of, kind in _CERTAINTIES.items() if issubclass(model_class, of)), None)
         certainty = certainty_in(self.arrays, kind, network)
         accumulator = self._accumulator(network, numbers["solver_"])
         parts = Parts(network, numbers, arrays, accumulator, scales, container, certainty, multilabel)

@@ -125,11 +125,16 @@ class BySpectrum(NamedTuple):
         return e, leverage, _rounding(self.accumulator, loss[:, None])
 
     def half_inverse(self, number: int, columns: Array) -> Array:
-        """C columns of the block with this number, for the first ridge, where CCᴴ = S⁻¹."""
-        part = self.spectrum.parts[number]
+        """S^{-1/2} columns of the block with this number, for the first ridge."""
+        V, ridge, dtype = self.spectrum.parts[number].V, float(self.ridges[0]), columns.real.dtype
         _, below, seen = self._denominators(number)
         roots = np.sqrt(np.divide(1, below[0], out=np.zeros(below.shape[1]), where=seen[0])) / self._unit
-        return np.asarray(part.V @ (roots.astype(part.V.real.dtype)[:, None] * columns))
+        inner = (columns.conj().T @ V).conj().T  # Vᴴ columns
+        found = V @ (roots.astype(dtype)[:, None] * inner)
+        # Few rows have fewer singular vectors than unknowns. In all other directions S is the ridge.
+        if len(roots) < len(columns) and ridge > 0:
+            found = found + (columns - V @ inner) / dtype.type(np.sqrt(ridge))
+        return np.asarray(found)
 
     @property
     def _unit(self) -> float:
@@ -190,7 +195,7 @@ class AtOneRidge(NamedTuple):
         return e.transpose(0, 2, 3, 1)[:, None], leverage, _rounding(self.accumulator, np.full((1, 1), loss))
 
     def half_inverse(self, number: int, columns: Array) -> Array:
-        """As that of `BySpectrum`: G⁻¹ columns."""
+        """G⁻¹ columns: like S^{-1/2}, C = G⁻¹ has CCᴴ = S⁻¹."""
         return self.factors[number].half_solution(columns)
 
 
