@@ -40,8 +40,8 @@ def parts(z):
 
 # %%
 # 40 complex neurons have 572 parameters, 42 real ones 568. ``direct_link=True`` also leads the inputs to the output,
-# since most of an equaliser is linear. ``"modtanh"`` acts on the length of a number and keeps its angle. The predictions
-# of the real models are two columns, which are put together.
+# since most of an equaliser is linear. ``"modtanh"`` acts on the length of a number and keeps its angle. The
+# predictions of the real models are two columns, which are put together.
 def models(seed):
     settings = {"direct_link": True, "random_state": seed}
     return {

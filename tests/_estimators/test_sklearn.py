@@ -274,3 +274,32 @@ def test_jobs_and_threads_do_not_change_results():
             model = ELMRegressor("klein4", 150, ridge=0.1, random_state=0).fit(inputs, targets)
         outputs.append(model.output_weights_)
     assert_allclose(*outputs, atol=1e-9)
+
+
+def test_routing_through_a_pipeline_in_cross_validation():
+    """Weights of 1 and 2 that reach the model are rows that are there once and twice."""
+    weight = np.random.default_rng(0).integers(1, 3, len(X)).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = ELMRegressor("klein4", 5, ridge=0.1, weight_scale=0.3, random_state=0)
+        model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+        folds = [(np.arange(40), np.arange(40, 60))]
+        routed = {"params": {"sample_weight": weight}, "return_estimator": True, "error_score": "raise"}
+        found = cross_validate(pipeline, X, Y, cv=folds, **routed)
+        times = np.repeat(np.arange(40), weight[:40].astype(int))
+        scaled = StandardScaler().fit(X[:40]).transform(X)
+    twice = clone(model).fit(scaled[times], Y[times])
+    assert_allclose(found["estimator"][0].predict(X), twice.predict(scaled), atol=1e-8)
+    assert found["test_score"][0] == pytest.approx(twice.score(scaled[40:], Y[40:], weight[40:]))
+
+
+def test_names_of_columns_and_of_features():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=[f"column {n}" for n in range(8)])
+    search = ELMRegressorCV("real", [3], n_draws=1, random_state=0).fit(frame, Y)
+    assert_array_equal(search.feature_names_in_, frame.columns)
+    codes = ELMAutoencoder("complex", 2, random_state=0).set_output(transform="pandas")
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), codes).fit(frame)
+    assert list(pipeline.transform(frame).columns) == [f"elmautoencoder{n}" for n in range(4)]
+    assert_array_equal(pipeline.get_feature_names_out(), pipeline.transform(frame).columns)
+    assert_array_equal(pipeline[-1].feature_names_in_, frame.columns)
