@@ -42,7 +42,7 @@ def check_against_the_real_matrix(accumulator, H, T, weight=None, tol=1e-10):
     assert accumulator.n_rows == len(H)
     assert accumulator.weight == pytest.approx(weight.sum(), rel=1e-12)
     assert accumulator.square == pytest.approx(np.linalg.norm(t) ** 2, rel=tol)
-    if accumulator.tail is not None and not accumulator._few:
+    if accumulator.tail is not None and not accumulator.few:
         left = np.linalg.norm(P @ np.linalg.lstsq(P, t, rcond=1e-12)[0] - t) ** 2 if len(H) else 0.0
         assert accumulator.tail == pytest.approx(left, abs=tol * scale)
 

@@ -97,22 +97,22 @@ def test_rows_become_sums_when_they_are_many(kind):
     algebra = algebras.get("quaternions")
     H, T = rows_of(algebra, (2 * L, L, N), 4)
     one, other = (accumulated(kind, algebra, H[at], T[at]) for at in (slice(0, 6), slice(6, None)))
-    assert one._few
-    assert not other._few
+    assert one.few
+    assert not other.few
     merged, reverse = pickle.loads(pickle.dumps(one)), pickle.loads(pickle.dumps(other))
     merged.merge(other)
     reverse.merge(one)
     one.update(H[6:], T[6:])
     both = [accumulated(kind, algebra, H[at], T[at]) for at in (slice(0, 4), slice(4, 8))]
     both[0].merge(both[1])
-    assert both[0]._few
+    assert both[0].few
     both[0].update(H[8:], T[8:])
     expected = least_squares(H, T, algebra)
     for accumulator in (one, merged, reverse, both[0]):
-        assert not accumulator._few
+        assert not accumulator.few
         np.testing.assert_allclose(solve(accumulator).coef, expected, rtol=0, atol=1e-9)
     part = accumulated(kind, algebra, H[:6], T[:6]).restricted(np.arange(3))
-    assert not part._few
+    assert not part.few
     np.testing.assert_allclose(solve(part).coef, least_squares(H[:6, :3], T[:6], algebra), rtol=0, atol=1e-9)
 
 
@@ -121,7 +121,7 @@ def test_fewer_unknowns_other_targets_and_files(kind):
     algebra = algebras.get("quaternions")
     accumulator, H, T = few(kind, algebra)
     part = accumulator.restricted(np.arange(1, 8))
-    assert part._few
+    assert part.few
     np.testing.assert_allclose(solve(part).coef, least_squares(H[:, 1:8], T, algebra), rtol=0, atol=1e-10)
     C = np.array([[1.0, -1.0, 0.5], [2.0, 0.0, 1.0]])
     combined = solve(accumulator.combined(C), 0.1).coef

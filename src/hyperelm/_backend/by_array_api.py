@@ -73,6 +73,8 @@ class Beside(NamedTuple):
 class Backend:
     """The kernels, computed by the namespace of the arrays."""
 
+    keeps_rows = False  # whether an accumulator may keep some rows, as memory for them is not scarce
+
     def at_work(self, multiply_adds: float) -> AbstractContextManager[None]:
         """A context for so much work, in which threads and scratch memory are kept ready."""
         return alone()  # Other libraries have threads of their own.

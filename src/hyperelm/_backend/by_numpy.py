@@ -33,6 +33,8 @@ _UNPACKED = 10**6  # the most multiplications in one piece; OpenBLAS copies the 
 class NumpyBackend(Backend):
     """Arrays of NumPy."""
 
+    keeps_rows = True
+
     def at_work(self, multiply_adds: float) -> AbstractContextManager[None]:
         return at_work(multiply_adds)
 

@@ -10,10 +10,9 @@ they live, and only the sums move to NumPy, when they are merged, solved or save
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +21,12 @@ from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import unit_algebra
 from hyperelm._algebra.schemes import scheme
 from hyperelm._backend import backend_of, limits
-from hyperelm._backend.arrays import as_precision, beside, detached, is_elsewhere, namespace, to_numpy
+from hyperelm._backend.arrays import as_precision, beside, detached, namespace, to_numpy
 from hyperelm._backend.workspace import scratch
 from hyperelm._linalg.planes import Numbers, block_basis, from_planes, put_coordinates
+from hyperelm._solvers.kept import KeepsFew, Remembers
 from hyperelm._solvers.problem import Array, Problem
 from hyperelm._validation import FloatArray, as_hypercomplex
-
-Made = TypeVar("Made", bound="Accumulator")
 
 _SCRATCH = 96 * 2**20  # bytes
 _ROUNDING = 100  # times eps of the squares of the targets
@@ -63,7 +61,7 @@ class Embedding(NamedTuple):
         return components.reshape(*columns.shape[:-1], *self.shape)
 
 
-class Accumulator(ABC):
+class Accumulator(KeepsFew, Remembers):
     """A summary of rows H, (m, L, d), with targets T, (m, N, d).
 
     Parameters
@@ -88,7 +86,6 @@ class Accumulator(ABC):
     tail: float | None = None
     squares_condition = False  # whether rounding grows with the square of the condition
     takes_out = False  # whether rows that were seen can be subtracted again
-    keeps_few = True  # whether it keeps rows while they are fewer than the unknowns
     leaves_out = True  # whether one row can be left out of its sums, and more rows can be added later
     shows_no_ridge = True  # whether it shows the solution without a ridge to full accuracy
 
@@ -96,8 +93,7 @@ class Accumulator(ABC):
         self.algebra, self.unknowns, self.targets = algebra, unknowns, targets
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.n_rows, self.n_counted, self.weight, self.square, self.square_H = 0, 0, 0.0, 0.0, 0.0
-        self._made: dict[str, tuple[Hashable, Any]] | None = None
-        self._few: list[tuple[Array, Array]] = []  # all rows, H and T, while they are fewer than the unknowns
+        self.few = []
 
     # ------------------------------------------------------------------ rows
 
@@ -137,7 +133,7 @@ class Accumulator(ABC):
         self.weight += count
         self.square += targets.square
         self.square_H += of_H.square
-        self._take(of_H.array, targets)
+        self.take(of_H.array, targets)
 
     def merge(self, other: Accumulator) -> None:
         """Take in the rows that `other` has seen."""
@@ -146,7 +142,7 @@ class Accumulator(ABC):
                 "`other` must summarise rows of the same algebra, sizes and precision in the same way, "
                 f"got {other!r} for {self!r}."
             )
-        self._join(other)
+        self.join(other)
         self.n_rows += other.n_rows
         self.n_counted += other.n_counted
         self.weight += other.weight
@@ -155,9 +151,9 @@ class Accumulator(ABC):
 
     def fade(self, share: float) -> None:
         """Let every row seen so far count this share of what it counted."""
-        if self._few:
+        if self.few:
             root = self.dtype.type(math.sqrt(share))
-            self._few = [(root * H, root * T) for H, T in self._few]
+            self.few = [(root * H, root * T) for H, T in self.few]
         self._fade(share)
         self.weight, self.square, self.square_H = share * self.weight, share * self.square, share * self.square_H
 
@@ -174,51 +170,6 @@ class Accumulator(ABC):
     def is_possible(self) -> bool:
         """Whether there can be rows that have these sums. Without rows that were not in, they may be impossible."""
         return True
-
-    # ------------------------------------------------------------------ few rows
-
-    @property
-    def unexplained(self) -> float | None:
-        """The part of `square` that no solution explains beyond what `problems` know of it; None where it is lost."""
-        return 0.0 if self._few else self.tail
-
-    def _keeps(self, before: int, more: int) -> bool:
-        """Whether to keep the rows when, after so many rows before, so many more come."""
-        has_no_sums = before == sum(len(H) for H, _ in self._few)
-        return self.keeps_few and has_no_sums and before + more < self.unknowns
-
-    def _take(self, H: FloatArray, T: Numbers) -> None:
-        """Keep rows that were counted already, or add them. They may lie in scratch memory."""
-        if not is_elsewhere(H) and self._keeps(self.n_rows - len(H), len(H)):
-            self._few += [(np.array(H), np.array(T.array))] if len(H) else []
-        else:
-            self._sum_few()
-            self._add(H, T)
-
-    def _sum_few(self) -> None:
-        """Add the rows that are kept: more have come, or the sums are asked for."""
-        few, self._few = self._few, []
-        for H, T in few:
-            self._add(H, Numbers(T))
-
-    def _join(self, other: Accumulator) -> None:
-        if other._few and self._keeps(self.n_rows, other.n_rows):
-            self._few = [*self._few, *other._few]
-        elif other._few:
-            self._sum_few()
-            for H, T in other._few:
-                self._add(H, Numbers(T))
-        elif other.n_rows:
-            self._sum_few()
-            self._merge(other)
-
-    def _with_few(self, new: Made, of_H: Callable[[Array], Array], of_T: Callable[[Array], Array]) -> Made:
-        """`new` with the rows that are kept here, when these functions have changed them."""
-        new._few = [(of_H(H), of_T(T)) for H, T in self._few]
-        new._count_as(self)
-        if not new._keeps(new.n_rows, 0):
-            new._sum_few()
-        return new
 
     # ------------------------------------------------------------------ taking turns
 
@@ -294,7 +245,7 @@ class Accumulator(ABC):
         sums : (3,): `weight`, `square` and `tail`
         coordinates : (d, d), the block basis of the other arrays, which the subclass adds
         """
-        self._sum_few()
+        self.sum_few()
         rows, sums = np.array(self.n_rows, np.int64), np.array([self.weight, self.square, self.tail or 0.0])
         return {"rows": rows, "sums": sums, "coordinates": block_basis(self.algebra).coordinates}
 
@@ -318,14 +269,6 @@ class Accumulator(ABC):
     # ------------------------------------------------------------------ what a subclass does
 
     @abstractmethod
-    def _add(self, H: FloatArray, T: Numbers) -> None:
-        """Add rows that were checked, weighted and counted already."""
-
-    @abstractmethod
-    def _merge(self, other: Any) -> None:
-        """Add the sums of an accumulator of the same class and sizes."""
-
-    @abstractmethod
     def _fade(self, share: float) -> None:
         """Multiply all sums by this share."""
 
@@ -347,35 +290,6 @@ class Accumulator(ABC):
     @abstractmethod
     def problems(self) -> Sequence[Problem]:
         """The least-squares problem of every block of the algebra."""
-
-    # ------------------------------------------------------------------ what a ridge is chosen and then solved with
-
-    @contextmanager
-    def remembering(self) -> Iterator[None]:
-        """Keep what is made of the sums in this context, in which no rows come: a ridge is chosen, then used."""
-        self._made = {}
-        try:
-            yield
-        finally:
-            self._made = None
-
-    def hold(self, name: str, key: Hashable, value: Any) -> None:
-        """Keep a value under this name, in place of one with another key, if the accumulator is `remembering`."""
-        if self._made is not None:
-            self._made[name] = key, value
-
-    def held(self, name: str, key: Hashable) -> Any:
-        """The value that is kept under this name with this key, or None."""
-        found = (self._made or {}).get(name)
-        return found[1] if found is not None and found[0] == key else None
-
-    def remembered(self, name: str, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The value that is kept, or else the result of `make`, which is kept."""
-        value = self.held(name, key)
-        if value is None:
-            value = make()
-            self.hold(name, key, value)
-        return value
 
     @property
     def work(self) -> float:

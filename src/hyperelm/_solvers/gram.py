@@ -136,7 +136,7 @@ class Gram(Accumulator):
 
     def _largest_trace(self) -> float:
         """The largest trace of a block's Gram matrix, for the table without its factor; a bound of it for few rows."""
-        if self._few:
+        if self.few:
             return self.square_H * float(np.sum(self._unit.table**2))
         if self._squares is None or self._plan is None:
             return 0.0
@@ -209,8 +209,8 @@ class Gram(Accumulator):
         self._crosses = [Cross(right, sums * share) for right, sums in self._crosses]
 
     def take_out(self, other: Accumulator) -> None:
-        self._sum_few()
-        other._sum_few()
+        self.sum_few()
+        other.sum_few()
         other.fade(-1.0)
         self.merge(other)
         self.n_rows, self.n_counted = self.n_rows - 2 * other.n_rows, self.n_counted - 2 * other.n_counted
@@ -231,8 +231,8 @@ class Gram(Accumulator):
 
     def restricted(self, unknowns: NDArray[np.intp]) -> Gram:
         part = self._part(len(unknowns), self.targets)
-        if self._few:
-            return self._with_few(part, lambda H: H[:, unknowns], lambda T: T)
+        if self.few:
+            return self.with_few(part, lambda H: H[:, unknowns], lambda T: T)
         if self._squares is not None:
             part._squares = to_numpy(self._squares)[:, unknowns[:, None], unknowns]
         part._crosses = [Cross(right, to_numpy(sums)[:, unknowns]) for right, sums in self._crosses]
@@ -240,8 +240,8 @@ class Gram(Accumulator):
 
     def combined(self, C: NDArray[np.float64]) -> Gram:
         part = self._part(self.unknowns, C.shape[1])
-        if self._few:
-            return self._with_few(part, lambda H: H, lambda T: mixed(T, C))
+        if self.few:
+            return self.with_few(part, lambda H: H, lambda T: mixed(T, C))
         part._squares = self._squares
         part._crosses = [Cross(right, to_numpy(sums) @ C.astype(self.dtype)) for right, sums in self._crosses]
         return part
@@ -257,8 +257,8 @@ class Gram(Accumulator):
         unit = unit_algebra(algebra)[0]
         plan = gram_plan(unit, search=False) if have_forms(unit) else None  # no rows are to come
         new = Gram(algebra, L, N, self.dtype, plan)
-        if self._few:
-            return self._with_few(new, lambda H: unknowns.numbers(H[:, :, 0]), lambda T: targets.numbers(T[:, :, 0]))
+        if self.few:
+            return self.with_few(new, lambda H: unknowns.numbers(H[:, :, 0]), lambda T: targets.numbers(T[:, :, 0]))
         new._count_as(self)
         if self._squares is None or plan is None:
             return new
@@ -286,7 +286,7 @@ class Gram(Accumulator):
         squares : (F, L, L), their sums Q_F
         cross : (d, L, N), Φ_L(H)ᵀφ(T) in the block basis
         """
-        self._sum_few()
+        self.sum_few()
         cross = self._coordinates()
         cross = cross if self._factor == 1 else self.dtype.type(self._factor) * cross
         own = {"forms": form_matrices(self._unit), "squares": self._forms(), "cross": cross}
@@ -309,8 +309,8 @@ class Gram(Accumulator):
                 f"got one of dimension {self.algebra.dim}. Take 'qr' or 'auto'."
             )
         self._check_safe("It sums squares: take 'qr' or 'auto', or scale the columns.")
-        if self._few:
-            return problems_of_rows(FewRows, self.algebra, self._few)
+        if self.few:
+            return problems_of_rows(FewRows, self.algebra, self.few)
         return self._normal_equations()
 
     def _normal_equations(self) -> list[NormalEquations]:

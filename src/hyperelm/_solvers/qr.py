@@ -50,7 +50,7 @@ class QR(Accumulator):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Also entries, (d, p): the entries of all B; and of block n R.n, (K, K), and qt.n, (K, R)."""
-        self._sum_few()
+        self.sum_few()
         factors = {f"R.{n}": np.triu(R) for n, (R, _) in enumerate(self._in_numpy())}
         targets = {f"qt.{n}": qt for n, (_, qt) in enumerate(self._in_numpy())}
         return super().arrays() | {"entries": block_basis(self.algebra).entries} | factors | targets
@@ -68,8 +68,8 @@ class QR(Accumulator):
     def following(cls, accumulator: Accumulator) -> QR:
         """Go on from normal equations: as rows σVᴴ with targets z, whose AᴴA and Aᴴt these are."""
         new = cls(accumulator.algebra, accumulator.unknowns, accumulator.targets, accumulator.dtype)
-        if accumulator._few:
-            return accumulator._with_few(new, lambda H: H, lambda T: T)
+        if accumulator.few:
+            return accumulator.with_few(new, lambda H: H, lambda T: T)
         explained = 0.0
         for n, problem in enumerate(accumulator.problems() if accumulator.n_rows else ()):
             part = problem.spectral()
@@ -109,8 +109,8 @@ class QR(Accumulator):
     def restricted(self, unknowns: NDArray[np.intp]) -> QR:
         """R is unique up to the signs of its rows."""
         part = QR(self.algebra, len(unknowns), self.targets, self.dtype)
-        if self._few:
-            return self._with_few(part, lambda H: H[:, unknowns], lambda T: T)
+        if self.few:
+            return self.with_few(part, lambda H: H[:, unknowns], lambda T: T)
         for n, problem in enumerate(self.problems()):
             part._fold(n, problem.R[:, self.unknowns_of(unknowns, problem)], problem.qt)
         part.tail += self.tail
@@ -119,8 +119,8 @@ class QR(Accumulator):
 
     def combined(self, C: NDArray[np.float64]) -> QR:
         part = QR(self.algebra, self.unknowns, C.shape[1], self.dtype)
-        if self._few:
-            return self._with_few(part, lambda H: H, lambda T: mixed(T, C))
+        if self.few:
+            return self.with_few(part, lambda H: H, lambda T: mixed(T, C))
         part._factors = []
         for R, qt in self._in_numpy():
             of_copies = qt.reshape(len(qt), -1, self.targets) @ C.astype(self.dtype)
@@ -131,8 +131,8 @@ class QR(Accumulator):
     def over(self, algebra: Algebra, unknowns: Embedding, targets: Embedding) -> QR:
         """The rows of R with the targets Qᵀt have the same sums of products of components as all rows."""
         new = QR(algebra, unknowns.shape[0], targets.shape[0], self.dtype)
-        if self._few:
-            return self._with_few(new, lambda H: unknowns.numbers(H[:, :, 0]), lambda T: targets.numbers(T[:, :, 0]))
+        if self.few:
+            return self.with_few(new, lambda H: unknowns.numbers(H[:, :, 0]), lambda T: targets.numbers(T[:, :, 0]))
         new._count_as(self)
         ((R, qt),) = self._in_numpy()
         new._add(unknowns.numbers(np.triu(R)), Numbers(targets.numbers(qt)))
@@ -141,8 +141,8 @@ class QR(Accumulator):
 
     def problems(self) -> Sequence[Triangular]:
         self._check_safe("Take double precision, or divide the columns by their size.")
-        if self._few:
-            return problems_of_rows(Triangular, self.algebra, self._few)
+        if self.few:
+            return problems_of_rows(Triangular, self.algebra, self.few)
         blocks = block_basis(self.algebra).blocks
         return [
             Triangular(np.triu(R), qt, block.parts * block.copies, block.size * self.n_rows)
