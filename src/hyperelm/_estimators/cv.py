@@ -151,6 +151,11 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the best model on X and y with `sample_weight`, the mean over the columns or components of y."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.score(X, y, sample_weight)
+
     def predict_interval(self, X: Any, coverage: float = 0.9, *, joint: bool = False) -> tuple[FloatArray, FloatArray]:
         """The interval of the best model for X with this `coverage`, `joint` or not, as `ELMRegressor` gives it.
 

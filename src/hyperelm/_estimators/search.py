@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._backend.arrays import is_complex
@@ -127,12 +127,6 @@ class BaseSearch(BaseEstimator):
             )
         self.best_estimator_ = fit_chosen(self._network(**self.best_params_), X, y, sample_weight)
         return self
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The score of the best model on X and y with `sample_weight`."""
-        check_is_fitted(self, "best_estimator_")
-        score: float = self.best_estimator_.score(X, y, sample_weight)
-        return score
 
     # ------------------------------------------------------------------ what a search says of its targets
 
