@@ -73,10 +73,14 @@ def certainty_of(
     labels: bool,
     share: float,
 ) -> Certainty | None:
-    """From a sample of the rows, `share` of all, that `accumulator` has seen; None of no rows."""
+    """From a sample of the rows, `share` of all, that `accumulator` has seen.
+
+    None of no rows, and where the leverage of rows is beyond double precision.
+    """
     if len(sample.H) == 0:
         return None
-    with one_blas():
+    # Weights at the ends of double precision have leverages beyond it. Their residuals then count as infinite.
+    with one_blas(), np.errstate(all="ignore"):
         method = at_ridge(accumulator, ridge, free_unknowns(accumulator, training))
         places = training.output.places if readout.algebra is not None else np.arange(training.output.columns)
         residuals, leverages = _left_out(sample, method, places)
@@ -87,6 +91,8 @@ def certainty_of(
         of_probes = layout_of_probes(training.algebra.dim)
         numbers = of_probes.features if readout.algebra is not None else of_probes.columns
         weights = weights_of(readout, probes(method, numbers), replace(training, output=of_probes))
+        if not np.isfinite(weights).all():
+            return None
     return Intervals(Residuals.of(standardised(residuals, leverages), sample.times, count), _compact(weights))
 
 
