@@ -71,7 +71,10 @@ class Fitted:
     def best_of_each(self) -> list[int]:
         """The indices of the best candidates of each algebra, best first, and those that were left out early last."""
         names, order = self.search.cv_results_["param_algebra"], np.lexsort((self.scores, ~self.complete)).tolist()
-        return list({names[n]: n for n in reversed(order)}.values())[::-1]
+        best: dict[str, int] = {}
+        for n in order:
+            best.setdefault(names[n], n)
+        return list(best.values())
 
     @property
     def largest(self) -> int:
