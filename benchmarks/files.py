@@ -29,7 +29,7 @@ TASKS = [
     ("statsmodels", "datasets/macrodata/macrodata.csv", "--target realgdp", "--keep year,quarter"),
     ("statsmodels", "datasets/macrodata/macrodata.csv", "--target unemp,infl --series 4 --horizon 2", "--keep year"),
     ("statsmodels", "datasets/elnino/elnino.csv", "--target DEC", "--keep YEAR"),
-    ("statsmodels", "datasets/star98/star98.csv", "--target NABOVE", ""),
+    ("statsmodels", "datasets/star98/star98.csv", "--target PR50M", ""),
     ("statsmodels", "datasets/heart/heart.csv", "--target survival", ""),
     (
         "statsmodels",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -277,6 +278,20 @@ def test_errors_and_choice_are_those_of_the_rows_held_out():
     late = Task(X, X[:, :1], ["a"], plan, 2, 1, X[:, :1]).held_out()
     assert late.sum() == 12
     assert late[-12:].all()
+
+
+def test_candidates_that_were_left_out_early_come_last():
+    """Their scores are those of fewer rows or draws."""
+
+    results = {
+        "param_algebra": np.array(["real", "real", "complex", "dual"]),
+        "mean_test_score": -np.array([9.0, 4.0, 1.0, 16.0]),
+        "draw0_test_score": -np.array([9.0, 4.0, 1.0, 16.0]),
+        "draw1_test_score": -np.array([np.nan, 4.0, np.nan, 16.0]),
+    }
+    fitted = _fit.Fitted(None, SimpleNamespace(cv_results_=results), {}, 1, 1)
+    assert fitted.best_of_each == [1, 3, 2]
+    assert fitted.complete.tolist() == [False, True, False, True]
 
 
 def test_windows():

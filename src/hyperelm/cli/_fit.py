@@ -8,6 +8,7 @@ regression and the most frequent label. Then it is fitted to all rows.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,10 +62,19 @@ class Fitted:
         return losses if self.labels else np.asarray(np.sqrt(losses))
 
     @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Which candidates were scored on all rows and draws. The others were left out early."""
+        draws = [score for name, score in self.search.cv_results_.items() if re.fullmatch(r"draw\d+_test_score", name)]
+        return np.asarray(~np.isnan(np.stack(draws)).any(axis=0))
+
+    @property
     def best_of_each(self) -> list[int]:
-        """The indices of the best candidates of each algebra, best first."""
-        names, order = self.search.cv_results_["param_algebra"], np.argsort(self.scores, kind="stable").tolist()
-        return list({names[n]: n for n in reversed(order)}.values())[::-1]
+        """The indices of the best candidates of each algebra, best first, and those that were left out early last."""
+        names, order = self.search.cv_results_["param_algebra"], np.lexsort((self.scores, ~self.complete)).tolist()
+        best: dict[str, int] = {}
+        for n in order:
+            best.setdefault(names[n], n)
+        return list(best.values())
 
     @property
     def largest(self) -> int:
