@@ -23,6 +23,7 @@ from timing import best_times
 from hyperelm import ELMRegressor, algebras
 
 COLUMNS = 16
+FIXED = 1.0  # ridge; one so small that `gram` cannot be trusted with it would time `qr`
 NAMES = {1: "real", 2: "complex", 4: "quaternions", 8: "octonions", 16: "sedenions"}
 _LARGEST = 6e10  # multiply-adds of plain NumPy, beyond which a case takes too long
 
@@ -52,7 +53,7 @@ WITH_LIMIT = [
     Case(500, 1600, 1, limit=1.5),
     Case(500, 1600, 4, limit=1.2),
     Case(500, 1600, 8, limit=2.0),
-    Case(500, 1600, 1, ridge=1e-2, limit=0.6),
+    Case(500, 1600, 1, ridge=FIXED, limit=0.6),
     Case(5000, 1600, 1, limit=1.6),
     Case(5000, 1600, 8, limit=1.5),
     Case(500, 400, 1, limit=2.0),
@@ -61,7 +62,7 @@ WITH_LIMIT = [
 
 def others() -> Iterator[Case]:
     """Give rows and components on a grid, then more targets, then more algebras."""
-    for ridge in (1e-2, "auto"):
+    for ridge in (FIXED, "auto"):
         for rows in (200, 1000, 5000, 20_000, 50_000):
             for components in (50, 200, 800, 2400, 5000):
                 yield Case(rows, components, ridge=ridge)
@@ -85,7 +86,7 @@ def plain(case: Case, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     W = np.random.default_rng(0).standard_normal((COLUMNS, case.components)) / COLUMNS**0.5
     H = np.tanh(X @ W)
     gram = H.T @ H
-    gram.flat[:: len(gram) + 1] += 1e-2
+    gram.flat[:: len(gram) + 1] += FIXED
     return cho_solve(cho_factor(gram, overwrite_a=True, check_finite=False), H.T @ Y)
 
 
