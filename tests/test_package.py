@@ -135,7 +135,7 @@ def test_clients_use_public_names_only():
 
 def test_no_module_is_too_long_to_read():
     for _, path in parts():
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 410, path
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 450, path
 
 
 def test_imports_without_any_extra():
