@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.preprocessing import scale
 
 from hyperelm import BiasOnlyWarning, ELMClassifier, ELMClassifierCV, compare, load, save
-from hyperelm._solvers.losses import nearest_probabilities
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 4))
@@ -41,7 +40,7 @@ def scored(scoring, y, outputs, weight=None):
         return -log_loss(y, softmax(3 * outputs, axis=1), sample_weight=weight, labels=labels)
     if scoring == "accuracy":
         return accuracy_score(y, labels[np.argmax(outputs, axis=1)], sample_weight=weight)
-    squares = np.sum((nearest_probabilities(outputs) - (y[:, None] == labels)) ** 2, axis=1)
+    squares = np.sum((softmax(3 * outputs, axis=1) - (y[:, None] == labels)) ** 2, axis=1)
     return -np.average(squares, weights=weight) / (2 if len(labels) == 2 else 1)
 
 
