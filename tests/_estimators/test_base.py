@@ -77,7 +77,8 @@ def test_parts_are_numpy_and_name_what_the_fit_found(model_class):
     assert parts.numbers.keys() == {*NUMBERS, "loo_error_", "solver_"}
     assert all(type(parts.numbers[name]) is wanted for name, wanted in NUMBERS.items())
     classes = {"classes_"} if model_class is ELMClassifier else set()
-    assert parts.arrays.keys() == classes | {*saved_arrays(model_class)}
+    named = {"horizon_"} if model_class is FrameRegressor else set()
+    assert parts.arrays.keys() == classes | named | {*saved_arrays(model_class)}
     with pytest.raises(FrozenInstanceError):
         parts.network = None
 

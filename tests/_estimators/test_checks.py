@@ -193,7 +193,7 @@ def test_files_and_graphs_are_numpy(estimator, tmp_path):
 
 
 def test_only_small_things_come_to_numpy(monkeypatch):
-    """Sums of rows and a few numbers: none as large as a chunk of rows, however many rows there are."""
+    """Sums of rows, some rows to be left out and a few numbers: never as much as a chunk of rows."""
     sizes, cpu = [], torch.Tensor.cpu
     monkeypatch.setattr(torch.Tensor, "cpu", lambda array: (sizes.append(array.numel()), cpu(array))[1])
     monkeypatch.setattr(torch.Tensor, "numpy", None)
@@ -202,8 +202,8 @@ def test_only_small_things_come_to_numpy(monkeypatch):
     for solver in ("gram", "qr"):
         model = ELMRegressor("quaternions", 5, ridge=0.1, solver=solver, chunk_size=1000, random_state=0)
         model.fit(tensor(rows), tensor(rows)).predict(tensor(rows))
-    assert max(sizes) <= (4 * 6) ** 2
-    assert sum(sizes) < 8 * 1000
+    assert max(sizes) < 8 * 1000
+    assert sum(sizes) < 2 * 8 * 3000
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -256,7 +256,7 @@ WRONG = {
     "header that is partly numbers": ({"header": "x,1.0,z"}, "got 'x' in row 1, column 1"),
     "too few rows": ({"rows": 304}, "at least 305 positions"),
     "columns for other models": ({"columns": 2}, "--set models must be real or have 3 components for 2 coordinates"),
-    "another separator": ({"last": ["1.0;2.0;3.0"]}, "got '1.0;2.0;3.0' in row 331"),
+    "another separator": ({"last": ["1.0;2.0;3.0"]}, "got 1 instead of 3 in row 331"),
 }
 
 

@@ -123,6 +123,7 @@ def principal_components(accumulator: Gram, components: int, free: list[int], rn
         )
     D = accumulator.unknowns - len(free)
     start = planes(rng.standard_normal((D, components, algebra.dim)).astype(accumulator.dtype), basis.entries)
+    accumulator.sum_few()  # the matrix is that of the columns, however few rows there are
     parts = project_out(accumulator, accumulator.problems(), free)
     for block, at, reduced in zip(basis.blocks, basis.entry_slices, parts):
         W0 = block_matrix(start[at], block)
