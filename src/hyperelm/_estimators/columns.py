@@ -196,7 +196,7 @@ class ColumnPlan:
     def apply(self, frame: Mapping[str, Values]) -> NDArray[np.float64]:
         """The columns that come out of a `frame`, (n, features).
 
-        Rows with missing values have NaN where `missing` is "drop" or "error".
+        Rows with missing values have NaN where such rows are to be dropped or refused.
         """
         return np.column_stack([step.apply(np.asarray(frame[step.name]), self.missing) for step in self.used])
 

@@ -230,7 +230,9 @@ class BaseSearch(BaseEstimator):
         names, no_loss = ("algebra", "n_hidden", "weight_scale", "readout", "ridge"), self._scorings[self.scoring].best
         results: dict[str, Any] = {f"param_{name}": column([row[name] for row in rows]) for name in names}
         results["param_algebra"] = column([row["algebra"].name or row["algebra"] for row in rows])
-        results["params"] = [{name: row[name] for name in names} for row in rows]
+        # Models can be made of the parameters of all candidates, also of those that left the race without a ridge.
+        ridges = ["auto" if np.isnan(row["ridge"]) else row["ridge"] for row in rows]
+        results["params"] = [{name: row[name] for name in names} | {"ridge": r} for row, r in zip(rows, ridges)]
         results |= {name: np.array([row[name] for row in rows]) for name in ("n_parameters", "is_bias_only")}
         for n, of_draw in enumerate(errors.T):
             results[f"draw{n}_test_score"] = no_loss - of_draw
