@@ -12,7 +12,7 @@ networks are fixed in `real_tasks.py`, and the main parameter of a rival is foun
 Times are seconds of the processor with one thread, and those of `fit` include that search. The error of a regression is
 a root mean square, and that of a classification is the share of wrong labels. Differences to our first network are
 tested by a paired t-test over the splits. Where splits cut one small set of rows again and again, the variance is
-corrected as in `hyperelm.compare`.
+corrected as in `hyperelm.compare`. Over tables, medians are compared by Wilcoxon's signed-rank test.
 
 MiniRocket (aeon) and PyRCN run in environments of their own, which are made in `--environments` at the first call. A
 rival that cannot be installed or run is listed with the reason.
@@ -131,7 +131,8 @@ def measure(task: Task, environments: Path) -> dict[str, Any]:
         "title": task.title,
         "labels": task.labels,
         "splits": task.n_splits,
-        "ratio": len(splits[0][2]) / len(splits[0][0]) if task.resampled else 0.0,
+        "ratio": task.ratio,
+        "of_tables": task.of_tables,
         "test_rows": len(splits[0][2]),
         "columns": splits[0][0].shape[1],
         "baseline": baseline(task, splits),

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import wilcoxon
 
 from hyperelm._estimators.comparison import Comparison
 
@@ -18,30 +20,40 @@ LEVEL = 0.05
 Result = dict[str, Any]
 
 
-def mean_error(model: dict[str, Any]) -> float:
-    return float(np.mean(model["errors"]))
-
-
 def reference(result: Result) -> str:
     return next(iter(result["models"]))
 
 
+def errors(result: Result, model: str) -> NDArray[np.float64]:
+    return np.array(result["models"][model]["errors"])
+
+
+def middle(result: Result, model: str) -> float:
+    """The mean error over splits, or the median over tables, which differ in difficulty."""
+    return float((np.median if result["of_tables"] else np.mean)(errors(result, model)))
+
+
 def p_value(result: Result, model: str, other: str) -> float:
-    """That of a paired test over the splits, corrected where training parts overlap."""
-    scores = {name: -np.array(result["models"][name]["errors"]) for name in (model, other)}
-    return Comparison(scores, other, result["ratio"]).test(model)["p"]
+    """That of a paired test over the splits, corrected where training parts overlap; by ranks over tables."""
+    mine, others = errors(result, model), errors(result, other)
+    if result["of_tables"]:
+        return float(wilcoxon(mine, others).pvalue)
+    return Comparison({model: -mine, other: -others}, other, result["ratio"]).test(model)["p"]
+
+
+def by_error(result: Result) -> list[str]:
+    return sorted(result["models"], key=lambda name: middle(result, name))
 
 
 def best_rival(result: Result) -> str:
-    rivals = {name: mean_error(model) for name, model in result["models"].items() if not model["ours"]}
-    return min(rivals, key=rivals.__getitem__)
+    return next(name for name in by_error(result) if not result["models"][name]["ours"])
 
 
 def verdict(result: Result) -> str:
     mine, rival = reference(result), best_rival(result)
     if p_value(result, rival, mine) > LEVEL:
         return "level"
-    return "ours" if mean_error(result["models"][mine]) < mean_error(result["models"][rival]) else "the rival"
+    return "ours" if middle(result, mine) < middle(result, rival) else "the rival"
 
 
 def of_error(value: float, *, labels: bool) -> str:
@@ -66,14 +78,22 @@ def grid(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def label(result: Result, name: str) -> str:
+    """Ours in italics, and the recommended one bold."""
+    mark = "**" if name == reference(result) else "*" if result["models"][name]["ours"] else ""
+    return f"{mark}{name}{mark}"
+
+
+def against(result: Result, name: str) -> str:
+    return "" if name == reference(result) else of_p(p_value(result, name, reference(result)))
+
+
 def model_row(result: Result, name: str) -> list[str]:
-    model, mine = result["models"][name], reference(result)
-    against = "" if name == mine else of_p(p_value(result, name, mine))
-    label = f"**{name}**" if name == mine else f"*{name}*" if model["ours"] else name
+    model = result["models"][name]
     return [
-        label,
-        of_error(mean_error(model), labels=result["labels"]),
-        against,
+        label(result, name),
+        of_error(middle(result, name), labels=result["labels"]),
+        against(result, name),
         of_seconds(model["fit"]),
         of_seconds(1000 * model["predict"]),
         f"{model['parameters']:,.0f}",
@@ -82,47 +102,56 @@ def model_row(result: Result, name: str) -> list[str]:
 
 
 def task_table(result: Result) -> str:
-    """Every model, the best first. Ours are in italics, and the recommended one is bold."""
-    names = sorted(result["models"], key=lambda name: mean_error(result["models"][name]))
+    """Every model, the best first."""
     heads = ["model", "error", "p", "fit, s", "predict, ms", "parameters", "kB"]
-    text = grid(heads, [model_row(result, name) for name in names])
     notes = [f"{result['splits']} splits, {result['columns']:,} columns and {result['test_rows']:,} test rows each."]
     if result["baseline"]:
         notes.append(f"Without a model ({result['baseline']['name']}) the error is {result['baseline']['error']:.4f}.")
-    notes += [f"{name} was skipped: {reason}." for name, reason in result["failures"].items()]
-    return text + "\n\n" + " ".join(notes)
+    return table(heads, [model_row(result, name) for name in by_error(result)], result, notes)
+
+
+def tables_row(result: Result, name: str) -> list[str]:
+    mine, model = errors(result, reference(result)), result["models"][name]
+    found = errors(result, name)
+    shares = [f"{100 * np.mean(found < 0.98 * mine):.0f} %", f"{100 * np.mean(found > 1.02 * mine):.0f} %"]
+    return [
+        label(result, name),
+        f"{np.median(found):.3f}",
+        f"{found.mean():.3f}",
+        f"{found.max():.2f}",
+        *(["", ""] if name == reference(result) else shares),
+        against(result, name),
+        of_seconds(model["fit"]),
+        f"{model['parameters']:,.0f}",
+        of_bytes(model["bytes"]),
+    ]
 
 
 def tables_table(result: Result) -> str:
-    """Scores over many tables: how often a model is clearly better or worse than ours."""
-    mine = np.array(result["models"][reference(result)]["errors"])
-    rows = []
-    for name in sorted(result["models"], key=lambda name: np.median(result["models"][name]["errors"])):
-        model = result["models"][name]
-        errors = np.array(model["errors"])
-        label = f"**{name}**" if name == reference(result) else f"*{name}*" if model["ours"] else name
-        shares = [f"{100 * np.mean(errors < 0.98 * mine):.0f} %", f"{100 * np.mean(errors > 1.02 * mine):.0f} %"]
-        shares = ["", ""] if name == reference(result) else shares
-        worst = f"{errors.max():.2f}"
-        size = [of_seconds(model["fit"]), f"{model['parameters']:,.0f}", of_bytes(model["bytes"])]
-        rows.append([label, f"{np.median(errors):.3f}", f"{errors.mean():.3f}", worst, *shares, *size])
-    heads = ["model", "median error", "mean", "worst", "better than ours by 2 %", "worse by 2 %"]
-    return grid([*heads, "fit, s", "parameters", "kB"], rows) + f"\n\n{result['splits']} tables, one split each."
+    """Many tables: also how often a model is clearly better or worse than ours."""
+    heads = ["model", "median error", "mean", "worst", "2 % better than ours", "2 % worse", "p"]
+    rows = [tables_row(result, name) for name in by_error(result)]
+    return table([*heads, "fit, s", "parameters", "kB"], rows, result, [f"{result['splits']} tables, one split each."])
+
+
+def table(heads: list[str], rows: list[list[str]], result: Result, notes: list[str]) -> str:
+    skipped = [f"{name} was skipped: {reason}." for name, reason in result["failures"].items()]
+    return grid(heads, rows) + "\n\n" + " ".join(notes + skipped)
+
+
+def summary_row(name: str, result: Result) -> list[str]:
+    mine, rival = reference(result), best_rival(result)
+    here, there = (of_error(middle(result, model), labels=result["labels"]) for model in (mine, rival))
+    return [f"[{name}](#{name})", here, rival, there, of_p(p_value(result, rival, mine)), verdict(result)]
 
 
 def summary_table(results: dict[str, Result]) -> str:
-    rows = []
-    for name, result in results.items():
-        mine, rival = reference(result), best_rival(result)
-        here, there = (mean_error(result["models"][model]) for model in (mine, rival))
-        cells = [of_error(value, labels=result["labels"]) for value in (here, there)]
-        p = of_p(p_value(result, rival, mine))
-        rows.append([f"[{name}](#{name})", cells[0], rival, cells[1], p, verdict(result)])
+    rows = [summary_row(name, result) for name, result in results.items()]
     return grid(["task", "our error", "best rival", "its error", "p", "better"], rows)
 
 
 def tables(results: dict[str, Result]) -> dict[str, str]:
-    found = {name: (tables_table if name.startswith("tables") else task_table)(r) for name, r in results.items()}
+    found = {name: (tables_table if r["of_tables"] else task_table)(r) for name, r in results.items()}
     return found | {"summary": summary_table(results)}
 
 

@@ -16,7 +16,15 @@ import numpy as np
 import pandas as pd
 import wind
 from numpy.typing import NDArray
-from rivals import Model, classification_rivals, compression_rivals, reconstructing, regression_rivals
+from rivals import (
+    Model,
+    Streamed,
+    classification_rivals,
+    compression_rivals,
+    reconstructing,
+    regression_rivals,
+    stream_rivals,
+)
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from wheels import fetch
@@ -42,7 +50,8 @@ class Task:
     n_splits: int
     labels: bool = False
     channels: int = 0  # of a series; 0 for other rows
-    resampled: bool = False  # whether the splits cut one small set of rows, so that training parts overlap
+    ratio: float = 0.0  # of test part to training part where splits cut one small set of rows; 0: independent draws
+    of_tables: bool = False  # whether every split is another table
     baseline: str = ""  # what `naive` predicts
     naive: Callable[[Array], Array] | None = None
 
@@ -97,6 +106,26 @@ def wind_task(count: int, n_splits: int) -> Task:
         f"Wind vectors at four sites, six hours ahead, {count:,} rows",
         partial(wind_split, count, False),
         networks + regression_rivals(),
+        n_splits,
+        baseline="nothing changes",
+        naive=lambda unseen: unseen[:, -8:],
+    )
+
+
+def stream_task(n_splits: int) -> Task:
+    def network(algebra: str, neurons: int, activation: str, seed: int) -> Any:
+        return ELMRegressor(algebra, neurons, activation=activation, direct_link=True, random_state=seed)
+
+    networks = [
+        ours("complex, 60 neurons", lambda seed: Streamed(network("complex", 60, "modtanh", seed))),
+        ours("complex, 60 neurons, all rows at once", partial(network, "complex", 60, "modtanh")),
+        ours("complex, 300 neurons", lambda seed: Streamed(network("complex", 300, "modtanh", seed))),
+        ours("real, 58 neurons", lambda seed: Streamed(network("real", 58, "tanh", seed))),
+    ]
+    return Task(
+        "Wind vectors at four sites, six hours ahead, a stream of 20,000 rows",
+        partial(wind_split, 20_000, False),
+        networks + stream_rivals(),
         n_splits,
         baseline="nothing changes",
         naive=lambda unseen: unseen[:, -8:],
@@ -167,7 +196,7 @@ def daphnet_task(n_splits: int) -> Task:
         daphnet_split,
         networks + regression_rivals(),
         n_splits,
-        resampled=True,
+        ratio=4 / 7,
         baseline="the mean",
         naive=lambda unseen: np.zeros((len(unseen), 3)),
     )
@@ -216,7 +245,7 @@ def vowels_task(n_splits: int) -> Task:
         n_splits,
         labels=True,
         channels=12,
-        resampled=True,
+        ratio=370 / 270,
     )
 
 
@@ -235,7 +264,7 @@ def motions_task(n_splits: int) -> Task:
         n_splits,
         labels=True,
         channels=6,
-        resampled=True,
+        ratio=1.0,
     )
 
 
@@ -257,7 +286,7 @@ def digits_task(n_splits: int) -> Task:
         networks + classification_rivals(series=False),
         n_splits,
         labels=True,
-        resampled=True,
+        ratio=0.797,
     )
 
 
@@ -304,6 +333,7 @@ def compression_task(n_splits: int) -> Task:
         compression_split,
         networks + compression_rivals(),
         n_splits,
+        ratio=1 / 4,
     )
 
 
@@ -331,6 +361,7 @@ def denoising_task(n_splits: int) -> Task:
         denoising_split,
         networks + regression_rivals(),
         n_splits,
+        ratio=1 / 4,
         baseline="the noisy pixel",
         naive=lambda unseen: unseen[:, 72:75],
     )
@@ -372,6 +403,7 @@ def tables_task(half: int, n_splits: int) -> Task:
         partial(table_split, half, n_splits),
         networks + regression_rivals(),
         n_splits,
+        of_tables=True,
         baseline="the mean",
         naive=lambda unseen: np.zeros((len(unseen), 1)),
     )
@@ -384,6 +416,7 @@ def tasks(*, quick: bool) -> dict[str, Callable[[], Task]]:
     found |= {f"wind-{n}": partial(wind_task, n, few if n > 1000 else many) for n in (60, 250, 1000, 4000)}
     found |= {f"weather-{n}": partial(weather_task, n, few if n > 1000 else some) for n in (150, 500, 3000)}
     return found | {
+        "stream": partial(stream_task, few),
         "daphnet": partial(daphnet_task, some),
         "vowels": partial(vowels_task, some),
         "motions": partial(motions_task, many),
