@@ -11,8 +11,9 @@ Every split gives all models the same training and test rows. Models have no kno
 networks are fixed in `real_tasks.py`, and the main parameter of a rival is found by three folds of the training rows.
 Times are seconds of the processor with one thread, and those of `fit` include that search. The error of a regression is
 a root mean square, and that of a classification is the share of wrong labels. Differences to our first network are
-tested by a paired t-test over the splits. Where splits cut one small set of rows again and again, the variance is
-corrected as in `hyperelm.compare`. Over tables, medians are compared by Wilcoxon's signed-rank test.
+tested by a paired t-test over the splits, for regressions with the logarithms of the errors. Where splits cut one small
+set of rows again and again, the variance is corrected as in `hyperelm.compare`. Over tables, medians are compared by
+Wilcoxon's signed-rank test.
 
 MiniRocket (aeon) and PyRCN run in environments of their own, which are made in `--environments` at the first call. A
 rival that cannot be installed or run is listed with the reason.

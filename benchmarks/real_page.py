@@ -34,10 +34,15 @@ def middle(result: Result, model: str) -> float:
 
 
 def p_value(result: Result, model: str, other: str) -> float:
-    """That of a paired test over the splits, corrected where training parts overlap; by ranks over tables."""
+    """That of a paired test over the splits, corrected where training parts overlap; by ranks over tables.
+
+    Regressions are compared by the logarithms of their errors, since some photographs are harder than others.
+    """
     mine, others = errors(result, model), errors(result, other)
     if result["of_tables"]:
         return float(wilcoxon(mine, others).pvalue)
+    if not result["labels"]:
+        mine, others = np.log(mine), np.log(others)
     return Comparison({model: -mine, other: -others}, other, result["ratio"]).test(model)["p"]
 
 

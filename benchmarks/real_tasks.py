@@ -18,10 +18,10 @@ import wind
 from numpy.typing import NDArray
 from rivals import (
     Model,
+    Reconstructing,
     Streamed,
     classification_rivals,
     compression_rivals,
-    reconstructing,
     regression_rivals,
     stream_rivals,
 )
@@ -320,13 +320,14 @@ def compression_split(seed: int) -> Split:
 
 
 def compression_task(n_splits: int) -> Task:
-    def quaternions(encoder: str, seed: int) -> Any:
-        model = ELMAutoencoder("quaternions", 8, encoder=encoder, packing="imaginary", random_state=seed)
-        return reconstructing(model)
+    def network(algebra: str, encoder: str, seed: int) -> Any:
+        model = ELMAutoencoder(algebra, 8, encoder=encoder, packing="imaginary", random_state=seed)
+        return Reconstructing(model)
 
     networks = [
-        ours("quaternions, principal components, code of 32", partial(quaternions, "pca")),
-        ours("quaternions, random, code of 32", partial(quaternions, "random")),
+        ours("quaternions, principal components, code of 32", partial(network, "quaternions", "pca")),
+        ours("R[+1,-1], principal components, code of 32", partial(network, "R[+1,-1]", "pca")),
+        ours("quaternions, random, code of 32", partial(network, "quaternions", "random")),
     ]
     return Task(
         "Compression of colour patches, 192 values, 4,000 rows",
