@@ -399,6 +399,10 @@ def tables_task(half: int, n_splits: int) -> Task:
     networks = [
         ours("quaternions, 100 neurons", lambda seed: ELMRegressor(random_state=seed)),
         ours("real, 100 neurons", lambda seed: ELMRegressor("real", random_state=seed)),
+        ours(
+            "real, 300 neurons, weight scale by leave-one-out",
+            lambda seed: ELMRegressorCV("real", 300, readout="algebra", random_state=seed),
+        ),
     ]
     return Task(
         f"Tables of R packages, half {half}, one target each",
