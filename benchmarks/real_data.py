@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", choices=names, default=names, metavar="TASK", help=", ".join(names))
     parser.add_argument("--quick", action="store_true", help="two splits of each task; the page is not written")
     parser.add_argument("--page", action="store_true", help="write the tables of the page from the results, and end")
-    parser.add_argument("--json", type=Path, default=RESULTS, help="the file of the results")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="another file for the results; the page stays")
     parser.add_argument("--environments", type=Path, default=Path(tempfile.gettempdir()) / "hyperelm-peers")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # rivals warn of steps that did not converge in inner folds
@@ -173,7 +173,7 @@ def main() -> None:
                 results = read_results(options.json) | {name: found}
                 ordered = {known: results[known] for known in names if known in results}
                 options.json.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
-    if not options.quick:
+    if not options.quick and options.json == RESULTS:
         write_page(read_results(options.json), HERE.parent / "docs" / "real-data.md")
 
 

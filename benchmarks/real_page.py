@@ -155,8 +155,14 @@ def summary_table(results: dict[str, Result]) -> str:
     return grid(["task", "our error", "best rival", "its error", "p", "better"], rows)
 
 
+def section(name: str, result: Result) -> str:
+    """The heading of a task comes with its table, so that a task without results leaves nothing on the page."""
+    text = (tables_table if result["of_tables"] else task_table)(result)
+    return f"### {name}\n\n{result['title']}.\n\n{text}"
+
+
 def tables(results: dict[str, Result]) -> dict[str, str]:
-    found = {name: (tables_table if r["of_tables"] else task_table)(r) for name, r in results.items()}
+    found = {name: section(name, result) for name, result in results.items()}
     return found | {"summary": summary_table(results)}
 
 
