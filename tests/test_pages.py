@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,3 +28,14 @@ def test_python_runs(page, tmp_path):
         [sys.executable, "-c", "\n".join(blocks)], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_figures_on_real_data_are_those_of_the_results(tmp_path):
+    """The tables of the page are those that `python benchmarks/real_data.py --page` writes."""
+    benchmarks = DOCS.parent / "benchmarks"
+    spec = importlib.util.spec_from_file_location("real_page", benchmarks / "real_page.py")
+    real_page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(real_page)
+    page = shutil.copy(DOCS / "real-data.md", tmp_path)
+    real_page.write_page(json.loads((benchmarks / "real_data.json").read_text(encoding="utf-8")), Path(page))
+    assert Path(page).read_text(encoding="utf-8") == (DOCS / "real-data.md").read_text(encoding="utf-8")
