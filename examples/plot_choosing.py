@@ -21,8 +21,8 @@ X, Y = np.delete(pixels, 4, axis=1).reshape(len(pixels), -1), pixels[:, 4]
 
 # %%
 # The three channels of a pixel are the imaginary parts of one number. All algebras are compared at the same three
-# numbers of parameters. We print the best candidate of each. Candidates that could not win any more left the race before
-# they were scored on all rows; they have no error.
+# numbers of parameters. We print the best candidate of each. Candidates that could not win any more left the race
+# before they were scored on all rows; they have no error.
 names = ["real", "quaternions", "R[-1,+1]", "tessarines", "klein4"]
 search = ELMRegressorCV(
     names, n_parameters=[320, 640, 1280], weight_scale=["0.1 auto", "auto"], packing="imaginary", random_state=0
