@@ -74,7 +74,13 @@ class Fitted:
         best: dict[str, int] = {}
         for n in order:
             best.setdefault(names[n], n)
-        return list(best.values())
+        return [n for n in best.values() if np.isfinite(self.scores[n])]
+
+    @property
+    def left_first(self) -> list[str]:
+        """The algebras that no candidate was scored of on all rows."""
+        names = self.search.cv_results_["param_algebra"]
+        return [name for name in dict.fromkeys(names) if not np.isfinite(self.scores[names == name]).any()]
 
     @property
     def largest(self) -> int:
