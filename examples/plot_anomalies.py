@@ -84,7 +84,7 @@ def scores(usual, new):
 
 # %%
 # The area under the curve is the probability that an unusual window has a higher score than a usual one. This task is
-# easy, and all methods do it. With badminton as the only usual movement all of them fail, with areas of 0.2 to 0.3:
+# easy, and all methods do it. With badminton as the only usual movement all of them fail, with areas of 0.2 to 0.31:
 # whatever is calmer looks usual to a model of wild movements.
 if WHEEL.exists():
     train, train_labels = records("TRAIN")

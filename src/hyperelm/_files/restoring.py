@@ -109,7 +109,9 @@ class Reader:
         parameters = node.get("parameters")
         if not isinstance(parameters, dict):
             raise ValueError("a step lacks its parameters")
-        known = set(kind().get_params(deep=False)) if not inner_steps(kind) else set(kind._get_param_names())  # type: ignore[attr-defined]
+        # What has steps cannot be made without them, so scikit-learn is asked for the names alone.
+        names = kind._get_param_names if inner_steps(kind) else kind().get_params  # type: ignore[attr-defined]  # private
+        known = set(names())
         unknown = parameters.keys() - (known - {*inner_steps(kind), *FIXED.get(kind, ())})
         if unknown:
             name = shown(min(unknown))

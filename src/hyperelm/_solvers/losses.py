@@ -25,7 +25,7 @@ from hyperelm._solvers.calibration import DEFAULT_SCALE
 Loss = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
-def squares(e: NDArray[Any], t: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG001
+def squares(e: NDArray[Any], t: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG001 (all losses take t)
     """The mean squared error of the columns."""
     return np.asarray(np.einsum("mrc,mrc->mr", e, e) / e.shape[2])
 
