@@ -13,7 +13,7 @@ It is found in every block of the algebra, in four steps:
        e₋ₘ = (1 - leverage matrix)⁻¹ e_m.
 
 Two classes find e_m and the leverage matrices. `BySpectrum` uses the basis V of the singular vectors, in which S is
-diagonal: rows that are projected on it once serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the
+diagonal: rows in that basis serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the
 limit of an infinite λ, in which only the unknowns without a penalty are left.
 """
 
@@ -37,7 +37,7 @@ from hyperelm._validation import FloatArray
 class BlockRows(NamedTuple):
     """m rows in one block of the algebra, without what the free unknowns explain of them (`Reduced.project`).
 
-    rows : (n, m, K), B(a)
+    rows : (n, m, K), B(a), in the basis that the method takes
     rest : (n, m, copies, N), their targets
     free : (n, m, rank), AW of the free unknowns
     """
@@ -47,15 +47,16 @@ class BlockRows(NamedTuple):
     free: Array
 
 
-def block_rows(accumulator: Accumulator, reduced: Sequence[Reduced], H: FloatArray, T: FloatArray) -> list[BlockRows]:
+def block_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> list[BlockRows]:
     """Rows H, (m, L, d), and targets T, (m, N, d), in every block."""
-    basis, found = block_basis(accumulator.algebra), []
+    basis, found = block_basis(method.accumulator.algebra), []
     entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
     for n, block in enumerate(basis.blocks):
         A = block_matrix(entries[basis.entry_slices[n]], block)
-        rows, rest, free = reduced[n].project(A, coordinate_matrix(coordinates[basis.coordinate_slices[n]], block))
-        shape = block.size, len(H)
-        rest = rest.reshape(*shape, block.copies, accumulator.targets)
+        t = coordinate_matrix(coordinates[basis.coordinate_slices[n]], block)
+        rows, rest, free = method.reduced[n].project(A, t)
+        rows, shape = method.in_basis(n, rows), (block.size, len(H))
+        rest = rest.reshape(*shape, block.copies, method.accumulator.targets)
         found.append(BlockRows(rows.reshape(*shape, rows.shape[1]), rest, free.reshape(*shape, free.shape[1])))
     return found
 
@@ -67,8 +68,7 @@ def residuals_by(
     if len(H) == 0:
         shape = (0, len(method.ridges), method.accumulator.targets, method.accumulator.algebra.dim)
         return np.zeros(shape, method.accumulator.dtype), np.zeros(shape[:2])
-    blocks = block_rows(method.accumulator, method.reduced, H, T)
-    return left_out_by(method, blocks, check_weight(sample_weight, len(H)))
+    return left_out_by(method, block_rows(method, H, T), check_weight(sample_weight, len(H)))
 
 
 def left_out_by(
@@ -107,12 +107,16 @@ class BySpectrum(NamedTuple):
     def reduced(self) -> Sequence[Reduced]:
         return self.spectrum.reduced
 
+    def in_basis(self, number: int, rows: Array) -> Array:
+        """A V of rows A in the block with this number, in the unit σ₁."""
+        scaled = rows / rows.real.dtype.type(self._unit)
+        return np.asarray(scaled @ self.spectrum.parts[number].V)
+
     def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
         """The residuals e, (n, ridges, copies, N, m), of rows in the block with this number, their leverage matrices,
         (n, n, ridges, m), without the weight, and the rounding of these, (ridges, 1)."""
-        n, m, copies, N = block.rest.shape
-        ridges, part, dtype = self.ridges, self.spectrum.parts[number], block.rows.real.dtype
-        P = (block.rows / dtype.type(self._unit)) @ part.V  # A V
+        (n, m, copies, N), P = block.rest.shape, block.rows
+        ridges, part, dtype = self.ridges, self.spectrum.parts[number], P.real.dtype
         sigma, below, seen = self._denominators(number)
         inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen).astype(dtype, copy=False)
         # M = V diag(σ/(σ²+λ)) z, so e = A V diag(σ/(σ²+λ)) z - t.
@@ -171,6 +175,10 @@ class AtOneRidge(NamedTuple):
     def ridges(self) -> NDArray[np.float64]:
         return np.array([self.ridge])
 
+    def in_basis(self, number: int, rows: Array) -> Array:
+        """The rows as they are."""
+        return rows
+
     def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
         """As those of `BySpectrum`."""
         (n, m, K), e, P, loss = block.rows.shape, -block.rest, block.rows[:, :, :0], 1.0
@@ -200,6 +208,18 @@ class AtOneRidge(NamedTuple):
 
 
 LeaveOneOut = BySpectrum | AtOneRidge
+
+
+class LeftOut(NamedTuple):
+    """Rows that were left out at one ridge.
+
+    residuals : (m, columns)
+    leverages : (m,)
+    """
+
+    method: LeaveOneOut
+    residuals: NDArray[np.float64]
+    leverages: NDArray[np.float64]
 
 
 def at_ridge(accumulator: Accumulator, ridge: float, free: Sequence[int]) -> LeaveOneOut:

@@ -45,6 +45,7 @@ from hyperelm._solvers.loo import (
     BlockRows,
     BySpectrum,
     LeaveOneOut,
+    LeftOut,
     block_rows,
     has_scalar_leverage,
     left_out_by,
@@ -90,12 +91,14 @@ class Choice(NamedTuple):
 
     is_bias_only : whether this ridge leaves nothing but the bias
     cut_off : whether this is the smallest ridge that rounding lets one see, so that a smaller one may be better
+    left_out : the rows that were left out at this ridge; None where the method is one for the bias alone
     """
 
     ridge: float
     error: float
     is_bias_only: bool = False
     cut_off: bool = False
+    left_out: LeftOut | None = None
 
 
 class Scores(NamedTuple):
@@ -181,6 +184,7 @@ def best_by_loo(
 
 
 Part = tuple[slice, list[BlockRows]]  # some rows of the sample, and these rows in all blocks of the algebra
+Errors = tuple[slice, NDArray[np.float64], NDArray[np.float64]]  # some rows, (m, ridges, columns), and their leverages
 
 
 @dataclass(frozen=True)
@@ -196,21 +200,25 @@ class _Mean:
     def caution(self) -> Caution:
         return LABELS if self.labels else VALUES
 
-    def parts(self, accumulator: Accumulator, reduced: Sequence[Reduced], n_ridges: int) -> Iterator[Part]:
+    def parts(self, method: LeaveOneOut, n_ridges: int = 1) -> list[Part]:
         """The sample, as many rows at a time as leave room for the errors of so many ridges."""
         sample = self.sample
         size = max(16, _SCRATCH // max(1, n_ridges * sample.T[0].size))
-        for at in chunks(len(sample.H), size):
-            yield at, block_rows(accumulator, reduced, sample.H[at], sample.T[at])
+        return [(at, block_rows(method, sample.H[at], sample.T[at])) for at in chunks(len(sample.H), size)]
 
-    def scores(self, method: LeaveOneOut, parts: Iterable[Part] | None = None) -> Scores:
-        """The scores of every ridge; infinite where a row has no such error. `parts` is the sample, if known."""
-        sample, n_ridges = self.sample, len(method.ridges)
+    def errors(self, method: LeaveOneOut, parts: Iterable[Part]) -> Iterator[Errors]:
+        """The errors of the rows when they are left out, for every ridge of the method."""
+        for at, blocks in parts:
+            e, leverages = left_out_by(method, blocks, self.sample.weight[at])
+            e = e.reshape(len(e), len(method.ridges), -1)[:, :, self.places]
+            yield at, e.astype(np.float64, copy=False), leverages
+
+    def scores(self, errors: Iterable[Errors], n_ridges: int = 1) -> Scores:
+        """The scores of every ridge; infinite where a row has no such error."""
+        sample = self.sample
         total, leverage, of_labels = np.zeros(n_ridges), np.zeros(n_ridges), np.zeros(n_ridges)
-        for at, blocks in self.parts(method.accumulator, method.reduced, n_ridges) if parts is None else parts:
-            e, of_rows = left_out_by(method, blocks, sample.weight[at])
+        for at, e, of_rows in errors:
             leverage += sample.times[at] @ of_rows
-            e = e.reshape(len(e), n_ridges, -1)[:, :, self.places].astype(np.float64, copy=False)
             total += np.einsum("m,mrc,mrc->r", sample.times[at], e, e)
             if self.labels:
                 indicators = sample.T[at].reshape(len(e), 1, -1)[:, :, self.places]
@@ -240,13 +248,23 @@ class _Mean:
 def _on_path(spectrum: Spectrum, mean: _Mean) -> Choice:
     """From the scores of all ridges on the path."""
     if spectrum.largest == 0:  # a constant layer: any ridge leaves its weights at zero
-        return Choice(1.0, float(mean.scores(AtOneRidge(spectrum.accumulator, spectrum.reduced)).errors[0]))
+        of_bias = AtOneRidge(spectrum.accumulator, spectrum.reduced)
+        return Choice(1.0, float(mean.scores(mean.errors(of_bias, mean.parts(of_bias))).errors[0]))
     ridges = spectrum.path(_PER_DECADE)
-    scores = mean.scores(BySpectrum(spectrum, ridges))
+    of_all = BySpectrum(spectrum, ridges)
+    parts = mean.parts(of_all, len(ridges))
+    scores = mean.scores(mean.errors(of_all, parts), len(ridges))
     best = best_permitted(spectrum.shares(ridges), scores.compared, mean.caution, mean.rounding)
-    error = float(scores.errors[best])
+    error, of_best = float(scores.errors[best]), BySpectrum(spectrum, ridges[best : best + 1])
     is_bias_only = best == len(ridges) - 1 and mean.leaves_residual(error)
-    return Choice(float(ridges[best]), error, is_bias_only, cut_off=best == 0)
+    left_out = _joined(of_best, mean.errors(of_best, parts))
+    return Choice(float(ridges[best]), error, is_bias_only, cut_off=best == 0, left_out=left_out)
+
+
+def _joined(method: LeaveOneOut, errors: Iterable[Errors]) -> LeftOut:
+    """The errors of all rows at the one ridge of the method."""
+    _, residuals, leverages = zip(*errors)
+    return LeftOut(method, np.concatenate(residuals)[:, 0], np.concatenate(leverages)[:, 0])
 
 
 def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> Choice:
@@ -258,22 +276,27 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
     """
     problems: list[NormalEquations] = [part.problem for part in reduced]
     largest = max(problem.largest() for problem in problems)
-    parts = list(mean.parts(accumulator, reduced, 1))
-    of_bias = mean.scores(AtOneRidge(accumulator, reduced), parts)
+    alone = AtOneRidge(accumulator, reduced)
+    parts = mean.parts(alone)
+    of_bias = mean.scores(mean.errors(alone, parts))
     error_of_bias = float(of_bias.errors[0])
     if largest == 0:  # a constant layer: any ridge leaves its weights at zero
         return Choice(1.0, error_of_bias)
     known: dict[float, Scores] = {}
+    left_out: dict[float, LeftOut] = {}  # of the best u
 
     def score(u: float) -> float:
         if u not in known:
-            ridge = largest**2 * 10**u
+            ridge, errors = largest**2 * 10**u, []
             factors = factors_of(reduced, ridge)
+            method = AtOneRidge(accumulator, reduced, factors, ridge, largest)
+            known[u] = Scores(np.full(1, np.inf), np.full(1, np.inf))
             if len(factors) == len(problems):
-                known[u] = mean.scores(AtOneRidge(accumulator, reduced, factors, ridge, largest), parts)
-            else:
-                known[u] = Scores(np.full(1, np.inf), np.full(1, np.inf))
-            if known[u].compared[0] <= min(scores.compared[0] for scores in known.values()):
+                errors = list(mean.errors(method, parts))
+                known[u] = mean.scores(errors)
+            if errors and known[u].compared[0] <= min(scores.compared[0] for scores in known.values()):
+                left_out.clear()
+                left_out[u] = _joined(method, errors)
                 accumulator.hold("factors", factors_key(reduced, ridge), factors)
         return float(known[u].compared[0])
 
@@ -295,7 +318,7 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
         ridge = largest**2 / float(np.finfo(accumulator.dtype).eps)
         return Choice(ridge, error_of_bias, mean.leaves_residual(error_of_bias))
     cut_off = best == min(known) and 10 ** (best - 1) < rounding
-    return Choice(largest**2 * 10**best, float(known[best].errors[0]), cut_off=cut_off)
+    return Choice(largest**2 * 10**best, float(known[best].errors[0]), cut_off=cut_off, left_out=left_out.get(best))
 
 
 def _vertex(best: float, scores: Mapping[float, float]) -> float:

@@ -21,7 +21,7 @@ from hyperelm._network.readout import Readout
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.calibration import Probabilities, calibrated
 from hyperelm._solvers.intervals import PROBED, Residuals, probes, standardised
-from hyperelm._solvers.loo import LeaveOneOut, at_ridge, residuals_by
+from hyperelm._solvers.loo import LeaveOneOut, LeftOut, at_ridge, residuals_by
 from hyperelm._solvers.ridge import RowSample, sample_size
 from hyperelm._training.passes import Training
 from hyperelm._training.readouts import free_unknowns, weights_of
@@ -72,8 +72,9 @@ def certainty_of(
     *,
     labels: bool,
     share: float,
+    known: LeftOut | None = None,
 ) -> Certainty | None:
-    """From a sample of the rows, `share` of all, that `accumulator` has seen.
+    """From a sample of the rows, `share` of all, that `accumulator` has seen; `known` if they were left out already.
 
     None of no rows, and where the leverage of rows is beyond double precision.
     """
@@ -81,9 +82,10 @@ def certainty_of(
         return None
     # Weights at the ends of double precision have leverages beyond it. Their residuals then count as infinite.
     with one_blas(), np.errstate(all="ignore"):
-        method = at_ridge(accumulator, ridge, free_unknowns(accumulator, training))
         places = training.output.places if readout.algebra is not None else np.arange(training.output.columns)
-        residuals, leverages = _left_out(sample, method, places)
+        if known is None:
+            known = _left_out(sample, at_ridge(accumulator, ridge, free_unknowns(accumulator, training)), places)
+        method, residuals, leverages = known
         count = share * float(sample.times.sum())
         if labels:
             indicators = sample.T.reshape(len(sample.T), -1)[:, places]
@@ -104,12 +106,9 @@ def _compact(weights: FloatArray) -> FloatArray:
     return weights.astype(np.float32) if fits else weights
 
 
-def _left_out(
-    sample: RowSample, method: LeaveOneOut, places: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The leave-one-out residuals, (m, columns), and leverages, (m,), of a sample."""
+def _left_out(sample: RowSample, method: LeaveOneOut, places: NDArray[np.intp]) -> LeftOut:
     residuals, leverages = np.empty((len(sample.H), len(places))), np.empty(len(sample.H))
     for at in chunks(len(sample.H), max(16, _SCRATCH // max(1, sample.T[0].size))):
         e, of_rows = residuals_by(method, sample.H[at], sample.T[at], sample.weight[at])
         residuals[at], leverages[at] = e.reshape(len(e), -1)[:, places], of_rows[:, 0]
-    return residuals, leverages
+    return LeftOut(method, residuals, leverages)

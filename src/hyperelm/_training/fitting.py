@@ -261,10 +261,11 @@ def _best_of(
     best = min(range(len(choices)), key=lambda n: choices[n].error)
     choice, certainty = choices[best], None
     if share is not None:
+        problem, readout, known = accumulators[best], readouts[best], choice.left_out
         certainty = certainty_of(
-            sample, accumulators[best], readouts[best], choice.ridge, training, labels=labels, share=share
+            sample, problem, readout, choice.ridge, training, labels=labels, share=share, known=known
         )
-    return best, choice, certainty
+    return best, choice._replace(left_out=None), certainty
 
 
 def _checked(trained: Trained) -> Trained:
