@@ -11,13 +11,14 @@ from helpers import accumulated, rows_of
 from hyperelm import Algebra, ELMRegressor, algebras
 from hyperelm._solvers.dual import FewRows, Thin, problems_of_rows
 from hyperelm._solvers.gram import Gram
-from hyperelm._solvers.loo import BySpectrum, residuals_by
+from hyperelm._solvers.loo import AtOneRidge, BySpectrum, at_ridge, residuals_by
 from hyperelm._solvers.problem import NormalEquations, Triangular
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.solve import solve
 from hyperelm._solvers.spectrum import Spectrum
 from oracles import (
     from_real,
+    hat_matrix,
     least_squares,
     left_matrix,
     penalised,
@@ -170,3 +171,30 @@ def test_partial_fit_goes_over_to_the_sums(name):
         model.partial_fit(X[at], y[at])
     whole = ELMRegressor(name, 30, ridge=0.1, weight_scale=0.5, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.output_weights_, whole.output_weights_, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["real", "complex", "quaternions", "klein4", "octonions"])
+def test_one_ridge_takes_one_decomposition_of_few_rows(name):
+    algebra = algebras.get(name)
+    rng = np.random.default_rng(0)
+    H, T = rng.standard_normal((7, 12, algebra.dim)), rng.standard_normal((7, 2, algebra.dim))
+    H[:, -1] = np.eye(algebra.dim)[0]
+    accumulator = accumulated(Gram, algebra, H, T)
+    method = at_ridge(accumulator, 0.3, [11])
+    assert isinstance(method, AtOneRidge)
+    assert method.is_dual
+    P, penalty = left_matrix(H, algebra), penalised(algebra, 12, free=[11])
+    residuals, leverages = residuals_by(method, H, T, None)
+    np.testing.assert_allclose(residuals[:, 0], refitted_residuals(P, T, algebra, 0.3, penalty), rtol=1e-9, atol=1e-9)
+    hat = np.diagonal(hat_matrix(P, 0.3, penalty)).reshape(7, -1).mean(axis=1)
+    np.testing.assert_allclose(leverages[:, 0], hat, rtol=1e-9)
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_the_square_root_of_the_inverse_is_that_of_all_unknowns(is_complex):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((5, 9)) + (1j * rng.standard_normal((5, 9)) if is_complex else 0)
+    few = FewRows(3 * A, rng.standard_normal((5, 1)).astype(A.dtype), 1, 5, factor=3.0)
+    C = few.cholesky(0.7).half_solution(np.eye(9, dtype=A.dtype))
+    expected = np.linalg.inv(9 * A.conj().T @ A + 0.7 * np.eye(9))
+    np.testing.assert_allclose(C @ C.conj().T, expected, rtol=0, atol=1e-13)

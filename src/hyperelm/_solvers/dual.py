@@ -5,9 +5,16 @@ matrix A with n rows and K > n columns. The matrix AAᴴ, (n, n), is smaller tha
 
     x_λ = Aᴴ (AAᴴ + λ)⁻¹ t,        AAᴴ = U diag(σ²) Uᴴ,        z = Uᴴt,        V = AᴴU diag(1/σ).
 
-V is never formed: products with it are products with A and then with U diag(1/σ) (`Thin`). As normal equations do, AAᴴ
-has the squares of the singular values, so rounding grows with the square of the condition. Where that is too much, the
-singular value decomposition of A itself takes its place (`Triangular`).
+V is never formed: products with it are products with A and then with U diag(1/σ) (`Thin`). For one λ a Cholesky
+decomposition AAᴴ + λ = GᴴG is enough (`CholeskyOfRows`). With S = AᴴA + λ and a row a,
+
+    a S⁻¹ aᴴ = (aaᴴ - ‖aAᴴG⁻¹‖²)/λ,        S⁻¹ = CCᴴ,        C = (1 - Aᴴ G⁻¹ Gᴴ (Gᴴ + √λ)⁻¹ G⁻ᴴ A)/√λ.
+
+The first is Woodbury's formula. The second is that of a square root after Potter: with W = G⁻ᴴA and the triangular
+F = √λ G⁻ᴴ, WWᴴ = 1 - FFᴴ, and (1 - Wᴴ(1 + F)⁻¹W)(1 - Wᴴ(1 + F)⁻ᴴW) = 1 - WᴴW.
+
+As normal equations do, AAᴴ has the squares of the singular values, so rounding grows with the square of the condition.
+Where that is too much, the singular value decomposition of A itself takes its place (`Triangular`).
 """
 
 from __future__ import annotations
@@ -23,7 +30,7 @@ from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import unit_algebra
 from hyperelm._lazy import lazy
 from hyperelm._linalg.planes import block_basis, block_matrix, coordinate_matrix, planes
-from hyperelm._solvers.problem import Array, Cholesky, NormalEquations, Spectral, Triangular
+from hyperelm._solvers.problem import Array, Cholesky, NormalEquations, Problem, Spectral, Triangular
 
 Kind = TypeVar("Kind", bound=Triangular)
 
@@ -55,10 +62,34 @@ class CholeskyOfRows:
 
     unit_rows: Array
     of_rows: Cholesky
+    ridge: float
 
     def solution(self, t: Array) -> Array:
         """x = Aᴴ (AAᴴ + λ)⁻¹ t, as (A/f)ᴴ times what the decomposition solves, f (AAᴴ + λ)⁻¹ t."""
         return _adjoint_product(self.unit_rows, self.of_rows.solution(t))
+
+    def predicted(self, rows: Array, t: Array) -> Array:
+        """What the solution predicts for rows a, given aAᴴ/f (`FewRows.in_basis`)."""
+        return self.of_rows.predicted(rows, t)
+
+    def through(self, rows: Array) -> Array:
+        """aAᴴG⁻¹ of rows a, given aAᴴ/f."""
+        found = self.of_rows.through(rows)
+        return found * found.real.dtype.type(self.of_rows.factor)
+
+    def half_solution(self, columns: Array) -> Array:
+        """C columns, with CCᴴ = (AᴴA + λ)⁻¹."""
+        of_rows, root = self.of_rows, np.sqrt(self.ridge)
+        G = of_rows.S.conj() * of_rows.S.real.dtype.type(of_rows.factor)
+
+        def solved(matrix: Array, x: Array, *, adjoint: bool) -> Array:
+            return np.asarray(linalg.solve_triangular(matrix, x, trans="C" if adjoint else "N", check_finite=False))
+
+        # From right to left: A, G⁻ᴴ, (Gᴴ + √λ)⁻¹, Gᴴ, G⁻¹, Aᴴ.
+        x = solved(of_rows.S.conj(), self.unit_rows @ columns, adjoint=True)
+        x = solved(G + root * np.eye(len(G), dtype=G.dtype), x, adjoint=True)
+        x = solved(of_rows.S.conj(), np.triu(G).conj().T @ x, adjoint=False)
+        return np.asarray((columns - _adjoint_product(self.unit_rows, x)) / columns.real.dtype.type(root))
 
 
 @dataclass(frozen=True)
@@ -69,6 +100,7 @@ class FewRows(Triangular):
     """
 
     factor: float = 1.0
+    is_dual = True
 
     @lazy
     def unit_rows(self) -> Array:
@@ -84,6 +116,14 @@ class FewRows(Triangular):
     def cross(self) -> Array:
         """What the solution of a `cholesky` takes."""
         return self.qt
+
+    def in_basis(self, rows: Array) -> Array:
+        """aAᴴ/f of rows a, which serves every ridge."""
+        return np.asarray(rows @ self.unit_rows.conj().T)
+
+    def largest(self) -> float:
+        """An estimate of the largest singular value."""
+        return self.dual.largest() if len(self.R) else 0.0
 
     @property
     def floor(self) -> float:
@@ -106,13 +146,19 @@ class FewRows(Triangular):
     def cholesky(self, ridge: float) -> CholeskyOfRows | None:
         """The decomposition of AAᴴ + λ. None where rounding has left that indefinite."""
         of_rows = self.dual.cholesky(ridge)
-        return None if of_rows is None else CholeskyOfRows(self.unit_rows, of_rows)
+        return None if of_rows is None else CholeskyOfRows(self.unit_rows, of_rows, ridge)
 
     def extreme_values(self, cholesky: CholeskyOfRows | None) -> tuple[float, float]:
         """Estimates of the largest and the smallest of the n singular values, given the decomposition for λ = 0."""
         if not len(self.R):
             return 0.0, 0.0
         return self.dual.extreme_values(None if cholesky is None else cholesky.of_rows)
+
+
+def with_cholesky(problems: Sequence[Problem]) -> list[NormalEquations | FewRows]:
+    """The problems, if a Cholesky decomposition solves all of them; else none."""
+    found = [problem for problem in problems if isinstance(problem, NormalEquations | FewRows)]
+    return found if len(found) == len(problems) else []
 
 
 def problems_of_rows(kind: type[Kind], algebra: Algebra, rows: Sequence[tuple[Array, Array]]) -> list[Kind]:

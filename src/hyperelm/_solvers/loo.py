@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from hyperelm._algebra.blocks import Block
 from hyperelm._linalg.planes import block_basis, block_matrix, coordinate_matrix, from_planes, planes, put_coordinates
 from hyperelm._solvers.accumulator import Accumulator, check_weight
-from hyperelm._solvers.problem import Array, Cholesky, NormalEquations, Reduced
-from hyperelm._solvers.spectrum import Spectrum, default_rtol, project_out
+from hyperelm._solvers.dual import CholeskyOfRows, with_cholesky
+from hyperelm._solvers.problem import Array, Cholesky, Reduced
+from hyperelm._solvers.spectrum import Spectrum, default_rtol, factors_of, project_out
 from hyperelm._validation import FloatArray
 
 
@@ -40,11 +41,13 @@ class BlockRows(NamedTuple):
     rows : (n, m, K), B(a), in the basis that the method takes
     rest : (n, m, copies, N), their targets
     free : (n, m, rank), AW of the free unknowns
+    squares : (n, n, m), the products AAᴴ of the rows of each number, where the method is `dual`
     """
 
     rows: Array
     rest: Array
     free: Array
+    squares: Array | None
 
 
 def block_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> list[BlockRows]:
@@ -55,9 +58,13 @@ def block_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> list[BlockR
         A = block_matrix(entries[basis.entry_slices[n]], block)
         t = coordinate_matrix(coordinates[basis.coordinate_slices[n]], block)
         rows, rest, free = method.reduced[n].project(A, t)
-        rows, shape = method.in_basis(n, rows), (block.size, len(H))
-        rest = rest.reshape(*shape, block.copies, method.accumulator.targets)
-        found.append(BlockRows(rows.reshape(*shape, rows.shape[1]), rest, free.reshape(*shape, free.shape[1])))
+        shape, squares = (block.size, len(H)), None
+        if method.is_dual:
+            given = rows.reshape(*shape, rows.shape[1])
+            squares = np.einsum("pmk,qmk->pqm", given, given.conj())
+        rows = method.in_basis(n, rows)
+        rest, free = rest.reshape(*shape, block.copies, method.accumulator.targets), free.reshape(*shape, free.shape[1])
+        found.append(BlockRows(rows.reshape(*shape, rows.shape[1]), rest, free, squares))
     return found
 
 
@@ -106,6 +113,10 @@ class BySpectrum(NamedTuple):
     @property
     def reduced(self) -> Sequence[Reduced]:
         return self.spectrum.reduced
+
+    @property
+    def is_dual(self) -> bool:
+        return False
 
     def in_basis(self, number: int, rows: Array) -> Array:
         """A V of rows A in the block with this number, in the unit σ₁."""
@@ -160,13 +171,14 @@ class BySpectrum(NamedTuple):
 class AtOneRidge(NamedTuple):
     """One ridge, from S = GᴴG of every block: without singular vectors, which cost many times as much.
 
-    The ridge may be infinite: then the penalised unknowns are zero, and there are no factors. `largest` and `smallest`
-    are singular values; the latter matters where the ridge is zero.
+    With fewer rows than unknowns it is `dual`: the decomposition is then that of AAᴴ + λ (`_solvers.dual`). The ridge
+    may be infinite: then the penalised unknowns are zero, and there are no factors. `largest` and `smallest` are
+    singular values; the latter matters where the ridge is zero.
     """
 
     accumulator: Accumulator
     reduced: Sequence[Reduced]
-    factors: Sequence[Cholesky] = ()
+    factors: Sequence[Cholesky | CholeskyOfRows] = ()
     ridge: float = np.inf
     largest: float = 0.0
     smallest: float = 0.0
@@ -175,17 +187,21 @@ class AtOneRidge(NamedTuple):
     def ridges(self) -> NDArray[np.float64]:
         return np.array([self.ridge])
 
+    @property
+    def is_dual(self) -> bool:
+        return any(part.problem.is_dual for part in self.reduced)
+
     def in_basis(self, number: int, rows: Array) -> Array:
-        """The rows as they are."""
-        return rows
+        """Rows A in the block with this number as they are, or products of these with the rows that are kept."""
+        return np.asarray(self.reduced[number].problem.in_basis(rows))
 
     def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
         """As those of `BySpectrum`."""
         (n, m, K), e, P, loss = block.rows.shape, -block.rest, block.rows[:, :, :0], 1.0
-        is_scalar = False
+        is_scalar, ridge = False, self.ridge
         if self.factors:
             factor, cross = self.factors[number], self.reduced[number].problem.cross
-            predicted = block.rows.reshape(n * m, K) @ factor.solution(cross)
+            predicted = factor.predicted(block.rows.reshape(n * m, K), cross)
             e = predicted.reshape(block.rest.shape) - block.rest
             # A S⁻¹ Aᴴ = (A G⁻¹)(A G⁻¹)ᴴ. Where that is a multiple of 1 the first row of the block shows it.
             is_scalar = has_scalar_leverage(block_basis(self.accumulator.algebra).blocks[number])
@@ -194,9 +210,12 @@ class AtOneRidge(NamedTuple):
             loss = (self.largest**2 + self.ridge) / (self.smallest**2 + self.ridge)
 
         def penalised(p: int, q: int) -> Array:
-            if is_scalar:
-                return np.einsum("mk,mk->m", P[0], P[0].conj()) if p == q else np.zeros(m)
-            return np.einsum("mk,mk->m", P[p], P[q].conj())
+            if is_scalar and p != q:
+                return np.zeros(m)
+            p, q = (0, 0) if is_scalar else (p, q)
+            products = np.einsum("mk,mk->m", P[p], P[q].conj())
+            # A S⁻¹ Aᴴ = (AAᴴ - products)/λ of few rows.
+            return products if block.squares is None else (block.squares[p, q] - products) / products.dtype.type(ridge)
 
         leverage = _leverages(penalised, block.free, 1)
         # (n, m, copies, N) -> (n, 1, copies, N, m)
@@ -224,18 +243,19 @@ class LeftOut(NamedTuple):
 
 def at_ridge(accumulator: Accumulator, ridge: float, free: Sequence[int]) -> LeaveOneOut:
     """What leaves rows out for this ridge; `free` names unknowns that it does not penalise."""
-    problems, free = accumulator.problems(), free if ridge > 0 else ()  # without a ridge nothing is penalised
-    normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
-    if normal and len(normal) == len(problems):
-        reduced = project_out(accumulator, normal, free)
-        factors = [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
-        if len(factors) == len(problems):
-            if ridge > 0:
-                return AtOneRidge(accumulator, reduced, factors, ridge, max(part.problem.largest() for part in reduced))
-            extremes = [problem.extreme_values(factor) for problem, factor in zip(normal, factors)]
-            largest, smallest = max(pair[0] for pair in extremes), min(pair[1] for pair in extremes)
-            if smallest > largest * np.sqrt(default_rtol(accumulator)):
-                return AtOneRidge(accumulator, reduced, factors, ridge, largest, smallest)
+    problems = accumulator.remembered("problems", (), accumulator.problems)
+    free = free if ridge > 0 else ()  # without a ridge nothing is penalised
+    normal = with_cholesky(problems)
+    reduced = project_out(accumulator, normal, free)
+    factors = factors_of(accumulator, reduced, ridge) if normal else None
+    if factors is not None:
+        if ridge > 0:
+            return AtOneRidge(accumulator, reduced, factors, ridge, max(part.problem.largest() for part in reduced))
+        extremes = [problem.extreme_values(factor) for problem, factor in zip(normal, factors)]
+        largest, smallest = max(pair[0] for pair in extremes), min(pair[1] for pair in extremes)
+        is_dual = any(problem.is_dual for problem in normal)  # whose inverse does not exist without a ridge
+        if smallest > largest * np.sqrt(default_rtol(accumulator)) and not is_dual:
+            return AtOneRidge(accumulator, reduced, factors, ridge, largest, smallest)
     return BySpectrum(Spectrum(accumulator, free, problems), np.array([ridge]))
 
 

@@ -126,6 +126,10 @@ class Cholesky:
             xt = trsm(alpha, self.S, xt, side=1, trans_a=adjoint, overwrite_b=True)
         return np.asarray(xt.T)
 
+    def predicted(self, rows: Array, b: Array) -> Array:
+        """What the solution predicts for rows (`NormalEquations.in_basis`)."""
+        return np.asarray(rows @ self.solution(b))
+
     def through(self, rows: Array) -> Array:
         """fAG⁻¹, (m, K), of rows fA. The squared length of each of its rows is the leverage of that row."""
         copy = np.array(rows, order="C")
@@ -155,11 +159,16 @@ class NormalEquations:
     cross: Array
     multiplicity: int
     factor: float = 1.0
+    is_dual = False
 
     @property
     def size(self) -> int:
         """The number K of unknowns."""
         return len(self.gram)
+
+    def in_basis(self, rows: Array) -> Array:
+        """Rows as `Cholesky` takes them: as they are."""
+        return rows
 
     @property
     def floor(self) -> float:
@@ -266,11 +275,16 @@ class Triangular:
     qt: Array
     multiplicity: int
     n_rows: int
+    is_dual = False
 
     @property
     def size(self) -> int:
         """The number K of unknowns."""
         return self.R.shape[1]
+
+    def in_basis(self, rows: Array) -> Array:
+        """Rows as they are."""
+        return rows
 
     @property
     def floor(self) -> float:

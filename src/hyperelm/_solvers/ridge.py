@@ -51,9 +51,18 @@ from hyperelm._solvers.loo import (
     left_out_by,
 )
 from hyperelm._solvers.losses import log_loss
-from hyperelm._solvers.problem import NormalEquations, Reduced
-from hyperelm._solvers.solve import factors_key, factors_of, normal_equations
-from hyperelm._solvers.spectrum import LABELS, VALUES, Caution, Spectrum, best_permitted, is_permitted, project_out
+from hyperelm._solvers.problem import NormalEquations, Problem, Reduced
+from hyperelm._solvers.spectrum import (
+    LABELS,
+    VALUES,
+    Caution,
+    Spectrum,
+    best_permitted,
+    factors_of,
+    hold_factors,
+    is_permitted,
+    project_out,
+)
 from hyperelm._validation import FloatArray, as_real
 
 _PER_DECADE = 5  # ridges on the path
@@ -175,12 +184,19 @@ def best_by_loo(
     mean = _Mean(sample, places, columns, labels)
     problems = accumulator.remembered("problems", (), accumulator.problems)
     with one_blas(accumulator.work):
-        normal = normal_equations(problems)
-        # The eigenvectors of a complex matrix take as long as those of a real one that is 2.5 times as large.
-        sizes = [problem.size * (2.5 if np.iscomplexobj(problem.gram) else 1.0) for problem in normal]
-        if max(sizes, default=0.0) > _DECOMPOSED:
-            return _bracketed(accumulator, project_out(accumulator, normal, free), mean)
+        if any(map(_is_large, problems)):
+            return _bracketed(accumulator, project_out(accumulator, problems, free), mean)
         return _on_path(Spectrum(accumulator, free, problems), mean)
+
+
+def _is_large(problem: Problem) -> bool:
+    """Whether the singular vectors of this problem take longer than a handful of Cholesky decompositions.
+
+    The eigenvectors of a complex matrix take as long as those of a real one that is 2.5 times as large.
+    """
+    if not isinstance(problem, NormalEquations):
+        return False
+    return problem.size * (2.5 if np.iscomplexobj(problem.gram) else 1.0) > _DECOMPOSED
 
 
 Part = tuple[slice, list[BlockRows]]  # some rows of the sample, and these rows in all blocks of the algebra
@@ -287,17 +303,18 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
 
     def score(u: float) -> float:
         if u not in known:
-            ridge, errors = largest**2 * 10**u, []
-            factors = factors_of(reduced, ridge)
+            ridge = largest**2 * 10**u
+            factors = factors_of(accumulator, reduced, ridge)
+            if factors is None:
+                known[u] = Scores(np.full(1, np.inf), np.full(1, np.inf))
+                return np.inf
             method = AtOneRidge(accumulator, reduced, factors, ridge, largest)
-            known[u] = Scores(np.full(1, np.inf), np.full(1, np.inf))
-            if len(factors) == len(problems):
-                errors = list(mean.errors(method, parts))
-                known[u] = mean.scores(errors)
-            if errors and known[u].compared[0] <= min(scores.compared[0] for scores in known.values()):
+            errors = list(mean.errors(method, parts))
+            known[u] = mean.scores(errors)
+            if known[u].compared[0] <= min(scores.compared[0] for scores in known.values()):
                 left_out.clear()
                 left_out[u] = _joined(method, errors)
-                accumulator.hold("factors", factors_key(reduced, ridge), factors)
+                hold_factors(accumulator, reduced, ridge, factors)
         return float(known[u].compared[0])
 
     def is_open(u: float) -> bool:

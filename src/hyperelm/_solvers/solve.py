@@ -20,11 +20,19 @@ import numpy as np
 
 from hyperelm._backend.workspace import one_blas
 from hyperelm._solvers.accumulator import Accumulator
-from hyperelm._solvers.dual import FewRows
+from hyperelm._solvers.dual import FewRows, with_cholesky
 from hyperelm._solvers.gram import LARGEST_CONDITION, Gram
-from hyperelm._solvers.problem import Array, NormalEquations, Problem, Reduced
+from hyperelm._solvers.problem import Array, NormalEquations, Problem
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.spectrum import VALUES, Caution, Spectrum, default_rtol, project_out
+from hyperelm._solvers.spectrum import (
+    VALUES,
+    Caution,
+    Spectrum,
+    default_rtol,
+    factors_of,
+    hold_factors,
+    project_out,
+)
 from hyperelm._solvers.svd import AllRows
 from hyperelm._validation import FloatArray, is_number
 
@@ -97,28 +105,6 @@ def check_ridge(ridge: Any) -> None:
         raise ValueError(f"`ridge` must be a finite number >= 0 or one of 'auto', 'loo', 'gcv', got {ridge!r}.")
 
 
-def normal_equations(problems: Sequence[Problem]) -> list[NormalEquations]:
-    """The problems, if they are all given by normal equations; else none."""
-    normal = [problem for problem in problems if isinstance(problem, NormalEquations)]
-    return normal if len(normal) == len(problems) else []
-
-
-def factors_of(reduced: Sequence[Reduced], ridge: float) -> list[Any]:
-    """The Cholesky decompositions of all problems with this ridge, but for those that rounding has left indefinite."""
-    return [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
-
-
-def factors_key(reduced: Sequence[Reduced], ridge: float) -> tuple[float, ...]:
-    """What tells the decompositions of one accumulator apart: the ridge, and the unknowns that it does not penalise."""
-    return ridge, *(int(unknown) for part in reduced for unknown in part.free)
-
-
-def _with_cholesky(problems: Sequence[Problem]) -> list[NormalEquations | FewRows]:
-    """The problems, if a Cholesky decomposition solves all of them; else none."""
-    found = [problem for problem in problems if isinstance(problem, NormalEquations | FewRows)]
-    return found if len(found) == len(problems) else []
-
-
 def _with_ridge(
     accumulator: Accumulator,
     problems: Sequence[Problem],
@@ -132,11 +118,11 @@ def _with_ridge(
     # Cholesky solves AᴴA + λ with all singular values, also with those that the eigenvalues of AᴴA hide. It cannot cut
     # singular values, so a larger rtol needs the spectrum.
     uncut = rtol is None or (ridge > 0 and rtol <= np.sqrt(np.finfo(accumulator.dtype).eps))
-    normal = _with_cholesky(problems) if uncut and (spectrum is None or ridge > 0) else []
+    normal = with_cholesky(problems) if uncut and (spectrum is None or ridge > 0) else []
     reduced = project_out(accumulator, normal, free)
-    held = accumulator.held("factors", factors_key(reduced, ridge)) if normal else None
-    factors = factors_of(reduced, ridge) if held is None else held
-    if normal and len(factors) == len(normal):
+    factors = factors_of(accumulator, reduced, ridge) if normal else None
+    if factors is not None:
+        hold_factors(accumulator, reduced, ridge, factors)
         if ridge > 0:
             known: Known | None = _rank_and_condition(accumulator, problems, rtol, spectrum)
         else:
@@ -160,7 +146,7 @@ def _rank_and_condition(
     if spectrum is not None and spectrum.is_whole:
         values: list[Array] = [part.sigma for part in spectrum.parts]
     else:
-        if rtol is None and (normal := _with_cholesky(problems)):
+        if rtol is None and (normal := with_cholesky(problems)):
             known = _from_extremes(accumulator, normal, [problem.cholesky(0.0) for problem in normal])
             if known is not None:
                 return known

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,6 +244,24 @@ def project_out(accumulator: Accumulator, problems: Sequence[Problem], free: Seq
 
     found: list[Reduced] = accumulator.remembered("reduced", tuple(free), reduced) if problems else []
     return found
+
+
+def factors_of(accumulator: Accumulator, reduced: Sequence[Reduced], ridge: float) -> list[Any] | None:
+    """The Cholesky decompositions of all problems with this ridge; None where rounding has left one indefinite."""
+    found: list[Any] | None = accumulator.held("factors", _factors_key(reduced, ridge))
+    if found is None:
+        found = [factor for part in reduced if (factor := part.problem.cholesky(ridge)) is not None]
+    return found if len(found) == len(reduced) else None
+
+
+def hold_factors(accumulator: Accumulator, reduced: Sequence[Reduced], ridge: float, factors: list[Any]) -> None:
+    """Keep the decompositions for whatever takes the same ridge next."""
+    accumulator.hold("factors", _factors_key(reduced, ridge), factors)
+
+
+def _factors_key(reduced: Sequence[Reduced], ridge: float) -> tuple[float, ...]:
+    """What tells the decompositions of one accumulator apart: the ridge, and the unknowns that it does not penalise."""
+    return ridge, *(int(unknown) for part in reduced for unknown in part.free)
 
 
 def default_rtol(accumulator: Accumulator) -> float:

@@ -164,13 +164,13 @@ def _attempt(
     """The answer of one accumulator; None where it cannot be trusted and is not the `final` one."""
     if ridge == "loo":
         return _by_leave_one_out(source, training, labels, certain, final=final)
-    # On a cluster, the solution is found where the sums are.
-    find = partial(_solved, training=training, ridge=ridge, labels=labels, final=final)
-    fitted = source.fold(training, find)
-    if fitted is None or not certain:
-        return fitted
-    left_out = accumulator_of(fitted.readout, _for_leave_one_out(source, training, fitted.accumulator), training)
-    return _with_certainty(fitted, source, training, left_out, labels=labels)
+    trained = source.fold(training, _checked)
+    with trained.accumulator.remembering():  # the decomposition that gives the solution also leaves rows out
+        fitted = _solved(trained, training, ridge, labels, final=final)
+        if fitted is None or not certain:
+            return fitted
+        left_out = accumulator_of(fitted.readout, _for_leave_one_out(source, training, fitted.accumulator), training)
+        return _with_certainty(fitted, source, training, left_out, labels=labels)
 
 
 def _for_leave_one_out(source: Source, training: Training, accumulator: Accumulator) -> Accumulator:
@@ -265,7 +265,8 @@ def _best_of(
         certainty = certainty_of(
             sample, problem, readout, choice.ridge, training, labels=labels, share=share, known=known
         )
-    return best, choice._replace(left_out=None), certainty
+    # What was left out stays where the rows are.
+    return best, Choice(choice.ridge, choice.error, choice.is_bias_only, choice.cut_off), certainty
 
 
 def _checked(trained: Trained) -> Trained:
