@@ -55,6 +55,8 @@ html_theme_options = {
         "image_dark": "_static/icon.svg",
         "alt_text": "hyperelm, home",
     },
+    # The wide button has a visible text that is not all in its label, and takes the room of the links beside it.
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_nav_level": 2,
     "header_links_before_dropdown": 6,
