@@ -52,7 +52,10 @@ situations = st.builds(
 )
 def test_which_sentence(data, words):
     (advice,) = advise(data)
-    assert words in str(advice)
+    assert words in advice.text
+    lines = str(advice).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert " ".join(line.strip() for line in lines) == f"- {advice.text} See {' and '.join(advice.sources)}."
 
 
 def test_a_simpler_model_that_is_level_comes_first():

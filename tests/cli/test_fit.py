@@ -159,7 +159,7 @@ def test_fit_and_predict(houses, tmp_path):
     assert "Chosen: " in done.stdout
     assert "ridge regression" in done.stdout
     assert "persistence" not in done.stdout
-    assert "\n\nAdvice:\n- If the columns are unlike things, compare with " in done.stdout
+    assert "\n\nAdvice:\n- If the columns are unlike things, compare with ridge" in done.stdout
     assert done.stderr == ""
     printed = run("predict", model, houses)
     names, values = parsed(printed.stdout)

@@ -6,6 +6,7 @@ reasons. A simpler model that is better is not named here: a warning of `fit` do
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -25,7 +26,9 @@ class Advice:
     sources: Sequence[str]
 
     def __str__(self) -> str:
-        return f"{self.text} See {listed(self.sources)}."
+        """As one item of a list, in lines that fit a terminal."""
+        text = f"- {self.text} See {listed(self.sources)}."
+        return textwrap.fill(text, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 @dataclass(frozen=True)
