@@ -33,8 +33,9 @@ new Promise((resolve) => {
 _UNREACHABLE = """
 Array.from(document.querySelectorAll(".bd-article *")).filter((part) => {
   const scrolls = part.scrollWidth > part.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(part).overflowX);
-  const silent = part.matches("a[href]") && !part.innerText.trim() && !part.ariaLabel && !part.querySelector("img[alt]");
-  return silent || (scrolls && part.tabIndex < 0 && !part.querySelector("a[href], button"));
+  const reached = part.tabIndex >= 0 || part.querySelector("a[href], button");
+  const named = part.innerText?.trim() || part.ariaLabel || part.querySelector("img[alt]");
+  return (scrolls && !reached) || (part.matches("a[href]") && !named);
 }).map((part) => part.outerHTML.slice(0, 200))
 """
 
