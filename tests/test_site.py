@@ -34,7 +34,7 @@ _UNREACHABLE = """
 Array.from(document.querySelectorAll(".bd-article *")).filter((part) => {
   const scrolls = part.scrollWidth > part.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(part).overflowX);
   const reached = part.tabIndex >= 0 || part.querySelector("a[href], button");
-  const named = part.innerText?.trim() || part.ariaLabel || part.querySelector("img[alt]");
+  const named = part.innerText?.trim() || part.ariaLabel || part.title || part.querySelector("img[alt]");
   return (scrolls && !reached) || (part.matches("a[href]") && !named);
 }).map((part) => part.outerHTML.slice(0, 200))
 """
