@@ -57,11 +57,11 @@ def advise(data: Situation) -> list[Advice]:
 def _on_simpler(data: Situation) -> list[Advice]:
     if data.beaten or not data.level:
         return []
-    several = len(data.level) > 1
-    names, verb, use = listed(data.level), "are" if several else "is", "one of them" if several else "it"
-    ahead = f"{names[0].upper()}{names[1:]} {verb} simpler, and chance may explain why this model is ahead."
+    names, several = listed(data.level), len(data.level) > 1
+    verbs, use = ("are simpler and do", "one of them") if several else ("is simpler and does", "it")
+    as_well = f"{names[0].upper()}{names[1:]} {verbs} as well on the rows held out, up to chance."
     source = _measured("vowels" if data.kind == "labels" else "weather-150")
-    return [Advice(f"{ahead} Use {use}, or compare on more rows.", [source])]
+    return [Advice(f"{as_well} Use {use}, or compare on more rows.", [source])]
 
 
 def _for_numbers(data: Situation) -> Advice:
