@@ -46,7 +46,8 @@ html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
 html_context = {"default_mode": "auto"}
 # These pages are not part of a section, so there is nothing to show beside them.
-html_sidebars = dict.fromkeys(["quickstart", "experiments", "performance", "design", "contributing", "changelog"], [])
+_ALONE = ("quickstart", "experiments", "performance", "design", "contributing", "changelog")
+html_sidebars: dict[str, list[str]] = {name: [] for name in _ALONE}
 html_show_sourcelink = False
 html_copy_source = False
 html_show_copyright = False
