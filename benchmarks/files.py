@@ -82,7 +82,7 @@ def main() -> int:
             print(f"\n== hyperelm fit {path.name} {fit}", flush=True)
             fitted = hyperelm("fit", str(path), *fit.split(), "--save", str(model), "--force", *few)
             said, _, compared = fitted.stdout.partition("\n\nBest of each")
-            print(said, compared.partition("\n\nSaved")[0].rpartition("\n\n")[2], sep="\n")
+            print(said, *compared.partition("\n\nSaved")[0].split("\n\n")[-2:], sep="\n")
             print(fitted.stderr, end="")
             made = hyperelm("predict", str(model), str(path), *predict.split())
             print(f"== hyperelm predict {predict}", *made.stdout.splitlines()[:3], made.stderr.strip(), sep="\n")

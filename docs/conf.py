@@ -45,6 +45,9 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
 html_context = {"default_mode": "auto"}
+# These pages are not part of a section, so there is nothing to show beside them.
+_ALONE = ("quickstart", "experiments", "performance", "design", "contributing", "changelog")
+html_sidebars: dict[str, list[str]] = {name: [] for name in _ALONE}
 html_show_sourcelink = False
 html_copy_source = False
 html_show_copyright = False
@@ -55,6 +58,8 @@ html_theme_options = {
         "image_dark": "_static/icon.svg",
         "alt_text": "hyperelm, home",
     },
+    # The wide button has a visible text that is not all in its label, and takes the room of the links beside it.
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_nav_level": 2,
     "header_links_before_dropdown": 6,

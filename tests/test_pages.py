@@ -30,6 +30,16 @@ def test_python_runs(page, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda path: path.stem)
+def test_opens_with_a_task(page):
+    """The first sentence speaks to somebody who wants something."""
+    text = page.read_text(encoding="utf-8")
+    if "{include}" not in text:
+        head, opening, *_ = text.split("\n\n")
+        assert head.startswith("# ")
+        assert re.search(r"\byour?\b", opening[:120], flags=re.IGNORECASE), opening
+
+
 def test_figures_on_real_data_are_those_of_the_results(tmp_path):
     """The tables of the page are those that `python benchmarks/real_data.py --page` writes."""
     benchmarks = DOCS.parent / "benchmarks"

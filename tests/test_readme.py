@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -29,6 +30,30 @@ def test_links_lead_somewhere():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         if "://" not in target:
             assert (ROOT / target).exists(), target
+
+
+def test_short_enough_to_be_read():
+    assert len(README.splitlines()) <= 130
+
+
+def test_claims_lead_to_their_rows():
+    """A link to a section of a page names a heading of it."""
+    for target, anchor in re.findall(r"\]\((docs/[\w-]+\.md)#([\w-]+)\)", README):
+        heads = re.findall(r"^#+ (.*)$", (ROOT / target).read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads}, anchor
+
+
+def test_results_are_those_of_the_page():
+    """Those that `python tools/readme_table.py` writes, which leaves out no task."""
+    spec = importlib.util.spec_from_file_location("readme_table", ROOT / "tools" / "readme_table.py")
+    readme_table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(readme_table)
+    page = (ROOT / "docs" / "real-data.md").read_text(encoding="utf-8")
+    assert readme_table.updated(README, page) == README
+    more = page.replace(
+        "<!-- table summary -->\n", "<!-- table summary -->\n| [new](#new) | 1 | us | 2 | 0.1 | level |\n"
+    )
+    assert "| [new](docs/real-data.md#new) | 1 | us | 2 | level |\n" in readme_table.updated(README, more)
 
 
 def test_contributors_find_the_files():

@@ -27,7 +27,7 @@ def fitted(tmp_path, content, *options, name="data.csv"):
     data.write_bytes(content if isinstance(content, bytes) else content.encode())
     done = run("fit", data, *options, "--save", model, "--force", *FAST)
     assert done.exit_code == 0, done.output
-    assert not re.search(r"\b1 (rows|columns|labels|targets)\b|\.py:|None|  is ", done.output)
+    assert not re.search(r"\b1 (rows|columns|labels|targets)\b|\.py:|None|\S  is ", done.output)
 
     def predict(*more, file=data):
         made = run("predict", model, file, *more)

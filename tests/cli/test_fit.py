@@ -159,6 +159,7 @@ def test_fit_and_predict(houses, tmp_path):
     assert "Chosen: " in done.stdout
     assert "ridge regression" in done.stdout
     assert "persistence" not in done.stdout
+    assert "\n\nAdvice:\n- If the columns are unlike things, compare with ridge" in done.stdout
     assert done.stderr == ""
     printed = run("predict", model, houses)
     names, values = parsed(printed.stdout)
@@ -289,7 +290,7 @@ def test_candidates_that_were_left_out_early_come_last():
         "draw0_test_score": -np.array([9.0, 4.0, 1.0, 16.0]),
         "draw1_test_score": -np.array([np.nan, 4.0, np.nan, 16.0]),
     }
-    fitted = _fit.Fitted(None, SimpleNamespace(cv_results_=results), {}, 1, 1)
+    fitted = _fit.Fitted(None, SimpleNamespace(cv_results_=results), {}, 1)
     assert fitted.best_of_each == [1, 3, 2]
     assert fitted.complete.tolist() == [False, True, False, True]
 

@@ -3,7 +3,7 @@
 Some rows are held out: one in five, or the last fifth of a series. `ELMRegressorCV` or `ELMClassifierCV` chooses a
 network on the others by rows left out one by one. The choice is compared on the rows held out with ridge regression on
 the same columns and, for a series, with persistence (the next position is the last one); for labels, with logistic
-regression and the most frequent label. Then it is fitted to all rows.
+regression and the most frequent label. Then it is fitted to all rows, and `_advice.py` says what else to try.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from hyperelm import (
     FrameRegressor,
     RankDeficiencyWarning,
 )
+from hyperelm.cli._advice import Situation, advise
 from hyperelm.cli._task import Task, listed
 
 Array = NDArray[np.float64]
@@ -43,17 +44,28 @@ MINE = "this model"
 
 @dataclass(frozen=True)
 class Fitted:
-    """The model, fitted to all rows, the search that chose it, and errors or accuracies on the rows held out."""
+    """The model, fitted to all rows, the search that chose it, and what every model loses on each row held out: the
+    mean squared error in units of the spread of the targets, or 1 for a wrong label.
+    """
 
     model: FrameRegressor | FrameClassifier
     search: ELMRegressorCV | ELMClassifierCV
-    compared: dict[str, float]
-    held_out: int
+    losses: dict[str, Array]
     searched: int
 
     @property
     def labels(self) -> bool:
         return isinstance(self.model, FrameClassifier)
+
+    @property
+    def held_out(self) -> int:
+        return len(self.losses[MINE])
+
+    @property
+    def compared(self) -> dict[str, float]:
+        """The root mean square error of every model, or the share of labels that are right."""
+        means = {name: float(np.mean(loss)) for name, loss in self.losses.items()}
+        return {name: 1 - mean if self.labels else mean**0.5 for name, mean in means.items()}
 
     @property
     def scores(self) -> Array:
@@ -91,8 +103,13 @@ class Fitted:
     @property
     def better(self) -> list[str]:
         """The baselines that do better."""
-        sign = -1 if self.labels else 1
-        return [name for name, value in self.compared.items() if sign * value < sign * self.compared[MINE]]
+        return [name for name, loss in self.losses.items() if np.mean(loss) < np.mean(self.losses[MINE])]
+
+    @property
+    def level(self) -> list[str]:
+        """The baselines that do no better, but are behind by at most two standard errors of the mean difference."""
+        behind = {name: loss - self.losses[MINE] for name, loss in self.losses.items() if name != MINE}
+        return [name for name, more in behind.items() if 0 <= np.mean(more) <= 2 * np.std(more) / len(more) ** 0.5]
 
     @property
     def warning(self) -> str:
@@ -143,18 +160,18 @@ def fit(
         return model.name_columns(task.columns, task.targets, task.window, horizon=task.horizon, plan=task.plan)
 
     say("Comparing it with simpler models on the rows held out ...")
-    compared = (_accuracies if task.labels else _errors)(task, chosen(rows), rows, np.flatnonzero(test))
+    losses = (_mistakes if task.labels else _errors)(task, chosen(rows), rows, np.flatnonzero(test))
     say("Fitting it to all rows ...")
-    return Fitted(chosen(np.arange(len(task.y))), search, compared, int(test.sum()), len(few))
+    return Fitted(chosen(np.arange(len(task.y))), search, losses, len(few))
 
 
-def _errors(task: Task, model: Any, rows: Rows, test: Rows) -> dict[str, float]:
-    """Root mean square errors on the rows held out, in units of the spread of the targets."""
+def _errors(task: Task, model: Any, rows: Rows, test: Rows) -> dict[str, Array]:
+    """Mean squared errors of the rows held out, in units of the spread of the targets."""
     spread = task.y[rows].std(axis=0)
     spread = np.where(spread > 0, spread, 1)
 
-    def error(prediction: NDArray[Any]) -> float:
-        return float(np.sqrt(np.mean(((prediction - task.y[test]) / spread) ** 2)))
+    def error(prediction: NDArray[Any]) -> Array:
+        return np.asarray(np.mean(((prediction - task.y[test]) / spread) ** 2, axis=1))
 
     ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-6, 6, 25))).fit(task.X[rows], task.y[rows])
     errors = {MINE: error(model.predict(task.X[test]).reshape(len(test), -1))}
@@ -164,8 +181,8 @@ def _errors(task: Task, model: Any, rows: Rows, test: Rows) -> dict[str, float]:
     return errors
 
 
-def _accuracies(task: Task, model: Any, rows: Rows, test: Rows) -> dict[str, float]:
-    """The share of rows held out whose label is right."""
+def _mistakes(task: Task, model: Any, rows: Rows, test: Rows) -> dict[str, Array]:
+    """1 for each row held out whose label is wrong, 0 for the others."""
     labels, counts = np.unique(task.y[rows], return_counts=True)
     X, y, folds = task.X[rows], task.y[rows], int(min(5, counts.min()))
     logistic: Any = LogisticRegression(max_iter=1000)
@@ -180,7 +197,7 @@ def _accuracies(task: Task, model: Any, rows: Rows, test: Rows) -> dict[str, flo
         "logistic regression": simple.predict(task.X[test]),
         "the most frequent label": labels[np.argmax(counts)],
     }
-    return {name: float(np.mean(made == task.y[test])) for name, made in predicted.items()}
+    return {name: np.asarray(made != task.y[test], dtype=float) for name, made in predicted.items()}
 
 
 def _sizes(task: Task, packing: str, rows: int) -> list[int]:
@@ -191,8 +208,27 @@ def _sizes(task: Task, packing: str, rows: int) -> list[int]:
     return [4 * ((D + 1) * L + (L + 1) * N) for L in _NEURONS if rows >= L] or [4 * (D + 1 + 2 * N)]
 
 
+def situation(fitted: Fitted, task: Task) -> Situation:
+    """What the advice depends on. Targets held out go beyond those before if one in four is outside their range."""
+    test = task.held_out()
+    beyond = False
+    if task.window:
+        before, after = task.y[~test], task.y[test]
+        beyond = bool(np.mean((after < before.min(axis=0)) | (after > before.max(axis=0)), axis=0).max() > 0.25)
+    return Situation(
+        kind="labels" if task.labels else "series" if task.window else "numbers",
+        rows=len(task.y),
+        columns=task.X.shape[1],
+        targets=len(task.targets),
+        level=fitted.level,
+        beaten=bool(fitted.better),
+        beyond=beyond,
+    )
+
+
 def explain(fitted: Fitted, task: Task) -> str:
     """What was chosen and why, and how it compares, for people."""
     environment = Environment(loader=PackageLoader("hyperelm.cli", ""), trim_blocks=True, lstrip_blocks=True)
     environment.filters["counted"] = lambda count, noun: f"{count:,} {noun}{'' if count == 1 else 's'}"
-    return environment.get_template("fit.txt.jinja").render(fitted=fitted, task=task).rstrip()
+    advice = advise(situation(fitted, task))
+    return environment.get_template("fit.txt.jinja").render(fitted=fitted, task=task, advice=advice).rstrip()
