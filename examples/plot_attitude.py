@@ -132,7 +132,8 @@ if WHEEL.exists():
 # What was learned. Ten steps are 78 ms, in which the sensor turns by 12.7° (root mean square):
 #
 # - **Weights that are quaternions help with few rows.** The linear model over the quaternions is 15 % better than ridge
-#   regression with 50 rows and 7 % with 200. It has 36 numbers instead of 132 to find. With 1,600 rows the two are equal.
+#   regression with 50 rows and 7 % with 200. It has 40 numbers to find instead of 132. With 1,600 rows the two are
+#   equal.
 # - **Neurons do not help.** Both networks are behind the linear model over the quaternions from 100 rows on, and behind
 #   ridge regression from 400 rows on. The second half of the recording moves unlike the first, and bent functions
 #   extrapolate worse than linear ones. The quaternion network is better than the real one at every size.
