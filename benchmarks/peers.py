@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ NUMBERS, SIDE = 100_000, 64
 SEED = 0
 # What is installed before a package: of torch, an index may have this version as a build for CPUs alone.
 BEFORE = {"pyrcn": ["torch==2.13.0"]}
+MINOR_VERSIONS = {"gfdl": range(12, 16)}  # of Python 3, for packages that do not work with every one that hyperelm does
 SLOW = 10.0  # a package that takes so many times as long as hyperelm is timed once
 
 Job = Callable[[], Any]
@@ -252,6 +255,21 @@ class Worker:
         self._errors.close()
 
 
+def interpreter(package: str) -> str:
+    """Return the Python to make an environment with: this one if the package works with it, or another one found."""
+    if package not in MINOR_VERSIONS or sys.version_info.minor in MINOR_VERSIONS[package]:
+        return sys.executable
+    names = [f"python3.{minor}" for minor in MINOR_VERSIONS[package]]
+    others = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    found = [shutil.which(name) for name in names] + [
+        str(path) for name in names for path in others.glob(f"*/bin/{name}")
+    ]
+    for python in filter(None, found):
+        if subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return python
+    raise Failed(f"needs Python 3.{MINOR_VERSIONS[package][0]} or newer, which is not installed here")
+
+
 def environment(package: str, cache: Path) -> str:
     """Return the Python of a virtual environment that has the package; hyperelm's is the one that runs this."""
     if package == OURS:
@@ -259,7 +277,7 @@ def environment(package: str, cache: Path) -> str:
     home = cache / package
     python, done = home / "bin" / "python", home / ".installed"
     if not done.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
+        subprocess.run([interpreter(package), "-m", "venv", "--clear", str(home)], check=True)
         pip = subprocess.run(
             [python, "-m", "pip", "install", "--quiet", *BEFORE.get(package, []), package],
             capture_output=True,

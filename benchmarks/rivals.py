@@ -26,12 +26,13 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
-from hyperelm import save
+from hyperelm import ELMRegressor, save
 
 ALPHAS = np.logspace(-4, 4, 17)
 FEATURE_ALPHAS = np.logspace(-8, 3, 23)  # wide kernels give features that hardly differ, so small penalties
 GAMMAS = (0.001, 0.01, 0.1, 1.0)  # divided by the number of columns
 FEATURES, TREES, ITERATIONS = 300, 100, 100
+STREAMED_ROWS = 200  # that come at a time
 CLASS_ITERATIONS = 50  # each has a tree for every class
 
 
@@ -76,10 +77,27 @@ class Reconstructing(BaseEstimator):
         return self.model.inverse_transform(self.model.transform(X))
 
 
+class AsLarge(BaseEstimator):
+    """A real network with nearly as many parameters as 100 quaternion neurons have on the same columns."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def fit(self, X: Any, Y: Any) -> AsLarge:
+        quaternions = ELMRegressor("quaternions", 100, ridge=1.0, random_state=0).fit(X, Y).n_parameters_
+        targets = Y.shape[1]
+        neurons = round((quaternions - targets) / (X.shape[1] + 1 + targets))
+        self.best_estimator_ = ELMRegressor("real", neurons, random_state=self.seed).fit(X, Y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.best_estimator_.predict(X)
+
+
 class Streamed(BaseEstimator):
     """A model that sees a few rows at a time, and each once."""
 
-    def __init__(self, model: Any, rows: int = 200) -> None:
+    def __init__(self, model: Any, rows: int = STREAMED_ROWS) -> None:
         self.model, self.rows = model, rows
 
     def fit(self, X: Any, Y: Any) -> Streamed:
@@ -127,6 +145,11 @@ class Boosting(BaseEstimator):
         return self.best_estimator_.predict(X)
 
 
+def random_networks() -> list[Model]:
+    """Other packages whose hidden weights are random."""
+    return [Model("PyRCN", package="pyrcn"), Model("GFDL", package="gfdl")]
+
+
 def regression_rivals() -> list[Model]:
     return [
         Model("ridge regression", lambda _: RidgeCV(ALPHAS)),
@@ -134,7 +157,7 @@ def regression_rivals() -> list[Model]:
         Model("MLP", partial(perceptron, MLPRegressor)),
         Model("gradient boosting", Boosting),
         Model("extra trees", partial(trees, ExtraTreesRegressor)),
-        Model("PyRCN", package="pyrcn"),
+        *random_networks(),
     ]
 
 
@@ -149,7 +172,7 @@ def classification_rivals(*, series: bool) -> list[Model]:
         Model("MLP", partial(perceptron, MLPClassifier)),
         Model("gradient boosting", boosting),
         Model("extra trees", partial(trees, ExtraTreesClassifier)),
-        Model("PyRCN", package="pyrcn"),
+        *random_networks(),
         *([Model("MiniRocket, ridge", package="aeon")] if series else []),
     ]
 
@@ -171,6 +194,7 @@ def stream_rivals() -> list[Model]:
     return [
         Model("linear, gradient descent", lambda seed: Streamed(MultiOutputRegressor(SGDRegressor(random_state=seed)))),
         Model("MLP", lambda seed: Streamed(MLPRegressor(hidden_layer_sizes=(64,), random_state=seed))),
+        *random_networks(),
     ]
 
 

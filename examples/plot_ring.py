@@ -1,21 +1,30 @@
 """
-Writing your own algebra: a ring of eight sensors
-=================================================
+Writing your own algebra: digits that may be turned
+===================================================
 
-Eight microphones stand in a circle, and a source of sound is somewhere around them. If the source moves round by one
-place, all readings move by one place, and nothing else changes. An algebra can contain this symmetry. Its eight units
-are the places, and the product of two units adds their places, like hours on a clock:
+A scanner reads sheets that may lie in any direction. By how much is a handwritten digit turned? We read the grey values
+of an image on rings of eight places around its middle. If the image turns by 45°, the values of every ring move by one
+place, and nothing else changes. An algebra can contain this symmetry. Its eight units are the places, and the product
+of two units adds their places, like hours on a clock:
 
     (place i)(place j) = place i + j, modulo 8.
 
-A network over this algebra treats all directions alike. So it can learn from sources on one side and find those on the
-other.
+A network over this algebra treats all directions alike. So it can learn from upright digits alone. The usual way is to
+train on copies of every image, turned in all eight directions. Three rivals do that: logistic regression, a support
+vector machine, and a real network with as many parameters.
 """
+
+import time
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.ndimage import map_coordinates, rotate, zoom
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
 
-from hyperelm import Algebra, ELMRegressor
+from hyperelm import Algebra, ELMClassifier, ELMRegressor
 
 PLACES = 8
 units = ["1", *(f"u{n}" for n in range(1, PLACES))]
@@ -24,70 +33,85 @@ print(ring)
 print("structure:", ring.structure)
 
 # %%
-# A source is at some angle and distance. Readings fall off with the square of the distance and have 3 % noise. The
-# network predicts the direction as eight weights, one for each place.
-rng = np.random.default_rng(0)
-places = 2 * np.pi * np.arange(PLACES) / PLACES
+# The digits are those of scikit-learn, enlarged to 32 x 32 pixels, since 8 x 8 are too few to turn by 45°. Ten rings
+# lie at five distances from the middle. Every other one begins half a place later.
+images = zoom(load_digits().images / 16, (1, 4, 4), order=1)
 
 
-def record(angles):
-    distance = rng.uniform(1.5, 3, len(angles))
-    source = distance * np.exp(1j * angles)
-    reading = 1 / np.abs(source[:, None] - np.exp(1j * places)) ** 2
-    reading *= 1 + 0.03 * rng.standard_normal(reading.shape)
-    wanted = np.exp(2 * (np.cos(angles[:, None] - places) - 1))
-    return np.log(reading)[:, None], wanted[:, None]  # one number of eight components each
+def readings(images):
+    """(n, rings, places): each ring is one number of eight components."""
+    places = np.arange(PLACES) + np.array([[0.0], [0.5]])
+    angles = np.tile(2 * np.pi * places / PLACES, (5, 1))
+    radii = np.repeat([3, 6, 9, 12, 15], 2)[:, None]
+    at = [15.5 + radii * np.sin(angles), 15.5 + radii * np.cos(angles)]
+    return np.stack([map_coordinates(image, at, order=1) for image in images])
 
 
-def direction(weights):
-    """The angle of the weighted mean of the places."""
-    return np.angle(weights.reshape(-1, PLACES) @ np.exp(1j * places))
-
-
-def degrees_off(found, angles):
-    return np.degrees(np.abs(np.angle(np.exp(1j * (found - angles)))))
-
+turned = np.stack([readings(rotate(images, -45 * n, (1, 2), reshape=False, order=1)) for n in range(PLACES)], axis=1)
 
 # %%
-# Training sources are all in one quadrant, test sources are all around. Networks have no bias, since a bias would
-# single out a place. The real network has as many parameters and gets the same columns. Without an algebra, one would
-# turn every training row to all eight places. The third model is the real network on these rows.
-train_angles, test_angles = rng.uniform(0, np.pi / 2, 400), np.sort(rng.uniform(-np.pi, np.pi, 1500))
-X, Y = record(train_angles)
-X_test, _ = record(test_angles)
+# For an upright digit the network shall give the unit of place 0. For a turned one, the symmetry lets it give that of
+# another place. It has no bias, since a bias would single out a place.
 
-ours = ELMRegressor(ring, 40, bias=False, random_state=0).fit(X, Y)
-real = ELMRegressor("real", 40, bias=False, random_state=0).fit(X.reshape(-1, PLACES), Y.reshape(-1, PLACES))
-turned = [np.concatenate([np.roll(part.reshape(-1, PLACES), n, axis=1) for n in range(PLACES)]) for part in (X, Y)]
-augmented = ELMRegressor("real", 40, bias=False, random_state=0).fit(*turned)
-errors = {
-    "over the ring": degrees_off(direction(ours.predict(X_test)), test_angles),
-    "real": degrees_off(direction(real.predict(X_test.reshape(-1, PLACES))), test_angles),
-    "real, rows turned": degrees_off(direction(augmented.predict(X_test.reshape(-1, PLACES))), test_angles),
+
+def over_ring(upright, seed):
+    wanted = np.zeros((len(upright), 1, PLACES))
+    wanted[:, 0, 0] = 1
+    model = ELMRegressor(ring, 200, bias=False, random_state=seed).fit(upright, wanted)
+    return lambda X: model.predict(X).reshape(-1, PLACES).argmax(axis=1)
+
+
+def on_turned_rows(model, rows):
+    X, y = rows.reshape(len(rows) * PLACES, -1), np.tile(np.arange(PLACES), len(rows))
+    model.fit(X, y)
+    return lambda X: model.predict(X.reshape(len(X), -1))
+
+
+RIVALS = {
+    "logistic regression": lambda _: GridSearchCV(LogisticRegression(max_iter=300), {"C": [0.1, 1]}, cv=3),
+    "support vectors": lambda _: GridSearchCV(SVC(), {"C": [10], "gamma": [0.01, 0.03, 0.1]}, cv=3),
+    "real network": lambda seed: ELMClassifier("real", 197, random_state=seed),
 }
-seen = (test_angles > 0) & (test_angles < np.pi / 2)
-for (name, error), model in zip(errors.items(), (ours, real, augmented)):
-    print(
-        f"{name:18} {model.n_parameters_:4} parameters   median error {np.median(error[seen]):5.1f}° in the quadrant "
-        f"of training, {np.median(error[~seen]):5.1f}° elsewhere"
-    )
+COUNTS, SEEDS, TESTED = (50, 100, 200, 400), 2, 300
+
+right = {name: np.zeros((len(COUNTS), SEEDS)) for name in ("over the ring", *RIVALS)}
+seconds = dict.fromkeys(right, 0.0)
+for n, count in enumerate(COUNTS):
+    for seed in range(SEEDS):
+        order = np.random.default_rng(seed).permutation(len(turned))
+        train, test = turned[order[:count]], turned[order[-TESTED:]]
+        unseen, truth = test.reshape(TESTED * PLACES, -1, PLACES), np.tile(np.arange(PLACES), TESTED)
+        for name in right:
+            start = time.process_time()
+            predict = on_turned_rows(RIVALS[name](seed), train) if name in RIVALS else over_ring(train[:, 0], seed)
+            seconds[name] += time.process_time() - start
+            right[name][n, seed] = np.mean(predict(unseen) == truth)
+
+print(f"{'digits':20}" + "".join(f"{count:8}" for count in COUNTS))
+for name, of_runs in right.items():
+    print(f"{name:20}" + "".join(f"{share:8.3f}" for share in of_runs.mean(axis=1)) + f"   {seconds[name]:5.1f} s")
 
 # %%
-# The real network is good only in the quadrant that it was trained on. The network over the ring is as good all around:
-# by the multiplication table, what it learns about one place holds for all. The real network on turned rows is nearly
-# as good, but needs eight times the rows.
-figure, axis = plt.subplots(figsize=(9, 4), layout="constrained")
-axis.axvspan(0, 90, color="tab:green", alpha=0.15, label="where the training sources were")
-edges = np.linspace(-np.pi, np.pi, 61)
-centres = np.degrees((edges[:-1] + edges[1:]) / 2)
-for (name, error), colour in zip(errors.items(), ("tab:blue", "tab:orange", "tab:purple")):
-    bins = np.digitize(test_angles, edges) - 1
-    axis.semilogy(
-        centres, [np.median(error[bins == n]) for n in range(60)], "o-", color=colour, label=name, markersize=4
-    )
-axis.plot(np.degrees(np.angle(np.exp(1j * places))), np.full(PLACES, 0.2), "k^", label="microphones")
-axis.set_xticks(np.arange(-180, 181, 45))
-axis.set(xlabel="direction of the source in degrees", ylabel="median error in degrees", ylim=(0.15, 250))
-axis.set_title("Trained on one quadrant, tested all around")
-axis.legend(loc="upper right", ncols=2)
+figure, (left, middle) = plt.subplots(1, 2, figsize=(9.5, 4), width_ratios=(1, 2), layout="constrained")
+example = rotate(images[3], -45, reshape=False, order=1)
+left.imshow(example, cmap="gray_r")
+left.set_title("A digit, turned by 45°")
+left.set_axis_off()
+for (name, of_runs), style in zip(right.items(), ("C0o-", "ks:", "kv-.", "k^--"), strict=True):
+    middle.plot(COUNTS, of_runs.mean(axis=1), style, label=name)
+middle.set(xscale="log", xlabel="training digits", ylabel="share of turns found", title="By how much is it turned?")
+middle.set_xticks(COUNTS, [str(count) for count in COUNTS])
+middle.minorticks_off()
+middle.legend()
 plt.show()
+
+# %%
+# What was learned:
+#
+# - **The algebra replaces the turned copies.** The network over the ring has seen upright digits only, and finds turns
+#   that it has never seen. With 400 digits it is the best of the four. Its training takes less time than that of any
+#   rival, since it has an eighth of the rows.
+# - **With few digits a support vector machine is better**, up to 100 of them. It sees every digit in eight directions,
+#   and its kernel is a better prior for shapes than random neurons are. At 200 digits the two are about equal.
+# - At equal numbers of parameters, the real network on turned copies is better with 50 digits, and far behind with 400.
+# - What all of them confuse are half turns: 0, 1 and 8 look the same upside down, and a 6 is a 9.

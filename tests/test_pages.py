@@ -41,11 +41,12 @@ def test_opens_with_a_task(page):
 
 
 def test_figures_on_real_data_are_those_of_the_results(tmp_path):
-    """The tables of the page are those that `python benchmarks/real_data.py --page` writes."""
+    """The pages are those that `python benchmarks/real_data.py --page` writes."""
     benchmarks = DOCS.parent / "benchmarks"
     spec = importlib.util.spec_from_file_location("real_page", benchmarks / "real_page.py")
     real_page = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(real_page)
-    page = shutil.copy(DOCS / "real-data.md", tmp_path)
-    real_page.write_page(json.loads((benchmarks / "real_data.json").read_text(encoding="utf-8")), Path(page))
-    assert Path(page).read_text(encoding="utf-8") == (DOCS / "real-data.md").read_text(encoding="utf-8")
+    pages = [Path(shutil.copy(DOCS / name, tmp_path)) for name in ("real-data.md", "when.md")]
+    real_page.write_pages(json.loads((benchmarks / "real_data.json").read_text(encoding="utf-8")), tmp_path)
+    for page in pages:
+        assert page.read_text(encoding="utf-8") == (DOCS / page.name).read_text(encoding="utf-8")
