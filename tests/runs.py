@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import sqlite3
+import sys
+import time
+import warnings
 from contextlib import closing
 
 from typer.testing import CliRunner
 
+from hyperelm.__main__ import main
 from hyperelm.cli import app
 from hyperelm.experiments._store import Store, StoreError
 
@@ -14,6 +21,38 @@ from hyperelm.experiments._store import Store, StoreError
 def command(*arguments):
     """`hyperelm ARGUMENTS` in this process, with its exit code and what it wrote."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def forked(*arguments):
+    """`hyperelm ARGUMENTS` in a fork of this process, which need not import anything, without its output."""
+
+    def run():
+        silent = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(silent, stream)
+        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(n, mode, closefd=False) for n, mode in enumerate("rww"))
+        sys.argv = ["hyperelm", *map(str, arguments)]
+        main()
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process.*is multi-threaded", DeprecationWarning)
+        process.start()
+    return process
+
+
+def killed_after_some_rows(process, directory, seconds=60):
+    """`kill -9` as soon as the folder holds results."""
+    end = time.monotonic() + seconds
+    try:
+        while not rows_so_far(directory):
+            assert process.is_alive(), "it has ended"
+            assert time.monotonic() < end, "it takes too long"
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        process.join(seconds)
+    assert process.exitcode == -signal.SIGKILL
 
 
 def rows_in(directory):
