@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sqlite3
 import sys
 import time
-import warnings
 from contextlib import closing
 
 from typer.testing import CliRunner
 
+from helpers import fork
 from hyperelm.__main__ import main
 from hyperelm.cli import app
 from hyperelm.experiments._store import Store, StoreError
@@ -34,11 +33,7 @@ def forked(*arguments):
         sys.argv = ["hyperelm", *map(str, arguments)]
         main()
 
-    process = multiprocessing.get_context("fork").Process(target=run)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "This process.*is multi-threaded", DeprecationWarning)
-        process.start()
-    return process
+    return fork(run)
 
 
 def killed_after_some_rows(process, directory, seconds=60):

@@ -106,12 +106,15 @@ def run(experiment: Experiment, directory: Path, *, jobs: int = -1, watch: Watch
             return
         store.begin_session()
         # One limit for all units of this process: to find the BLAS libraries takes as long as a small unit.
-        with threadpool_limits(1, user_api="blas"), _interruptible() as stop:
-            with closing(_results(experiment, waiting, jobs, stop)) as results:
-                for unit, result in results:
-                    store.add(unit, result)
-                    if watch:
-                        watch.advance(unit, result.rows)
+        with (
+            threadpool_limits(1, user_api="blas"),
+            _interruptible() as stop,
+            closing(_results(experiment, waiting, jobs, stop)) as results,
+        ):
+            for unit, result in results:
+                store.add(unit, result)
+                if watch:
+                    watch.advance(unit, result.rows)
 
 
 def _results(
