@@ -456,8 +456,7 @@ def test_inputs_are_not_overwritten():
     assert_array_equal(t, before[1])
 
 
-@pytest.mark.parametrize("zero_real_part", [False, True])
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("bias", "zero_real_part"), [(False, True), (True, False)])
 @pytest.mark.parametrize(
     ("name", "inputs", "neurons"),
     [
