@@ -11,7 +11,7 @@ demo: $(VENV)/.demo
 	$(BIN)/hyperelm run lorenz
 
 test: $(VENV)/.test
-	$(TEST_ENV) $(BIN)/python -m pytest -n auto -m "not slow and not site"
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not site"
 
 # What takes minutes, such as the paper's table on the images that HYPERELM_CIFAR10 names.
 test-slow: $(VENV)/.test
@@ -19,7 +19,7 @@ test-slow: $(VENV)/.test
 
 # Which lines the tests run: in the terminal those that they do not, in htmlcov/index.html every file.
 test-coverage: $(VENV)/.coverage
-	$(TEST_ENV) $(BIN)/python -m pytest -n auto -m "not slow and not site" --cov --cov-report term-missing:skip-covered --cov-report html
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not site" --cov --cov-report term-missing:skip-covered --cov-report html
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .
@@ -57,7 +57,7 @@ test-oldest:
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(PYTHON) tools/oldest.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable '.[test]'
-	SCIPY_ARRAY_API=1 $(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto -m "not slow and not site"
+	SCIPY_ARRAY_API=1 $(TEST_ENV) .venv-oldest/bin/python -m pytest -n auto --dist worksteal -m "not slow and not site"
 
 # The wheel, imported where neither the sources nor any extra are.
 wheel: $(VENV)/.check
@@ -73,7 +73,7 @@ test-sdist: wheel $(VENV)/.test
 	rm -rf build/sdist
 	mkdir -p build/sdist
 	tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
-	cd build/sdist && PYTHONPATH=$(CURDIR)/build/sdist/src $(TEST_ENV) $(abspath $(BIN))/python -m pytest -n auto -m "not slow and not site"
+	cd build/sdist && PYTHONPATH=$(CURDIR)/build/sdist/src $(TEST_ENV) $(abspath $(BIN))/python -m pytest -n auto --dist worksteal -m "not slow and not site"
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from helpers import ONE_OF_A_KIND
 from hyperelm import Algebra, algebras
 
 pytest_plugins = ["browser"]
@@ -15,6 +16,16 @@ LIBRARIES = ["numpy", "torch", "array_api_strict"]
 # Derandomised, so that a run on one machine says the same on another; no deadline on shared machines.
 settings.register_profile("hyperelm", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("hyperelm")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of all algebras and all array libraries: every algebra on NumPy, on the others one of a kind."""
+
+    def is_wanted(item: pytest.Item) -> bool:
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        return params.get("library", "numpy") == "numpy" or params.get("algebra", ONE_OF_A_KIND[0]) in ONE_OF_A_KIND
+
+    items[:] = filter(is_wanted, items)
 
 
 @pytest.fixture(params=algebras.names())

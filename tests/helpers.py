@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
 import pickle
 import signal
@@ -22,6 +23,8 @@ from hyperelm._solvers.spectrum import Spectrum
 
 # One algebra for every kind of block structure: real, complex and quaternion blocks, copies, and tables without blocks.
 VARIED = ["real", "complex", "dual", "klein4", "quaternions", "tessarines", "R[+1,+1]", "paper-Cl(1,1)", "octonions"]
+# Those that differ most: several real blocks, a complex one, copies of a real and of a complex one, and no blocks.
+ONE_OF_A_KIND = ["klein4", "quaternions", "R[+1,+1]", "biquaternions", "paper-Cl(1,1)"]
 
 
 # ---------------------------------------------------------------------- what not every system has
@@ -94,6 +97,15 @@ def quietly(fit, *arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RankDeficiencyWarning)
         return fit(*arguments)
+
+
+def fork(work):
+    """A process that does the work in a fork of this one, where all is imported."""
+    process = multiprocessing.get_context("fork").Process(target=work)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process.*is multi-threaded", DeprecationWarning)
+        process.start()
+    return process
 
 
 def through_pickle(model):

@@ -60,22 +60,27 @@ PARTITIONS = {
 # ---------------------------------------------------------------------- the same as in memory
 
 
+TARGETS = {"table": Y, "vector": Y[:, 0], "numbers": Y.reshape(ROWS, 1, 4)}
+PARAMETERS = [
+    {"weight_scale": 0.3, "ridge": 0.1},
+    {"weight_scale": "paper", "ridge": 0.0},
+    {"solver": "qr"},
+    {"solver": "gram", "ridge": 1e-3},
+    {"direct_link": True, "bias": False},
+]
+
+
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("lengths", PARTITIONS.values(), ids=PARTITIONS)
 @pytest.mark.parametrize(
-    "options",
+    ("partitions", "target", "options"),
     [
-        {"weight_scale": 0.3, "ridge": 0.1},
-        {"weight_scale": "paper", "ridge": 0.0},
-        {},
-        {"solver": "qr"},
-        {"solver": "gram", "ridge": 1e-3},
-        {"direct_link": True, "bias": False},
+        *((partitions, target, {}) for partitions in PARTITIONS for target in TARGETS),
+        *((partitions, "table", options) for partitions in ("uneven", "empty") for options in PARAMETERS),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("target", [Y, Y[:, 0], Y.reshape(ROWS, 1, 4)], ids=["table", "vector", "numbers"])
-def test_regression(lengths, options, target):
+def test_regression(partitions, target, options):
+    lengths, target = PARTITIONS[partitions], TARGETS[target]
     expected = ELMRegressor(**OPTIONS | options).fit(X, target, WEIGHT)
     model = ELMRegressor(**OPTIONS | options)
     rows = chunked(X, lengths)

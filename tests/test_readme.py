@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -15,15 +14,6 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
 def test_python_runs(code):
     exec(compile(re.sub(r"(n_hidden\W+)\d+", r"\g<1>50", code), "README.md", "exec"), {})
-
-
-def test_python_of_the_page_on_large_data_runs(tmp_path, monkeypatch):
-    """Each piece goes on from those before."""
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for code in re.findall(r"```python\n(.*?)```", SCALE, flags=re.DOTALL):
-        exec(compile(code, "docs/scale.md", "exec"), names)
-    assert names["prediction"].shape == (10_000,)
 
 
 def test_links_lead_somewhere():

@@ -62,7 +62,7 @@ def test_the_printed_clifford_table_is_not_a_clifford_algebra():
     assert not algebras.get("paper-Cl(1,1)").is_associative
 
 
-@pytest.mark.parametrize(("p", "q"), [(p, q) for p in range(5) for q in range(5 - p)])
+@pytest.mark.parametrize(("p", "q"), [(1, 1), *((n - q, q) for n in (3, 4) for q in range(n + 1))])
 def test_clifford_against_the_clifford_package(p, q):
     layout, _ = clifford.Cl(p, q)
     algebra = algebras.clifford(p, q)
@@ -85,9 +85,11 @@ def test_cayley_dickson_against_the_hypercomplex_package(name, order):
         number = hypercomplex.cayley_dickson_construction(number)
     algebra = algebras.get(name)
     # They double by (a, b)(c, d) = (ac - d*b, da + bc*), as the paper does: same tables.
-    units = np.eye(algebra.dim)
-    theirs = np.array([[_components(number(*a) * number(*b), algebra.dim) for b in units] for a in units])
-    assert np.array_equal(algebra.table, theirs)
+    if order < 5:  # beyond, they take seconds for all pairs of units
+        units = np.eye(algebra.dim)
+        theirs = np.array([[_components(number(*a) * number(*b), algebra.dim) for b in units] for a in units])
+        assert np.array_equal(algebra.table, theirs)
+    # Every entry of the table has its part in the product of random numbers.
     x, y = np.random.default_rng(order).standard_normal((2, algebra.dim))
     np.testing.assert_allclose(algebra.multiply(x, y), _components(number(*x) * number(*y), algebra.dim), atol=1e-12)
 

@@ -16,7 +16,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from helpers import outputs, through_pickle
+from helpers import VARIED, outputs, through_pickle
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor, ELMRegressorCV, load, save, to_onnx
 from hyperelm._backend.arrays import to_numpy
 from hyperelm._estimators.checks import random_generator
@@ -69,8 +69,9 @@ def check_same(model, inputs=X, weight=None, tol=1e-7):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_the_network_of_numpy(algebra, estimator):
-    check_same(estimator(algebra, 5, random_state=0))
+@pytest.mark.parametrize("name", [*VARIED, "sedenions"])
+def test_the_network_of_numpy(name, estimator):
+    check_same(estimator(name, 5, random_state=0))
 
 
 @pytest.mark.parametrize("name", ["real", "quaternions", "tessarines"])

@@ -46,8 +46,7 @@ def refitted_error(P, algebra, numbers, used, ridge):
 
 
 @pytest.mark.parametrize("name", ["real", "complex", "quaternions", "R[+1,+1]", "klein4", "paper-Cl(1,1)"])
-@pytest.mark.parametrize("packing", ["full", "imaginary"])
-@pytest.mark.parametrize("direct_link", [False, True])
+@pytest.mark.parametrize(("packing", "direct_link"), [("full", False), ("imaginary", True)])
 def test_leave_one_out_errors_are_those_of_refits(name, packing, direct_link):
     """Of every size, layer and ridge; components that no column fills do not count."""
     algebra, sizes, ridges = algebras.get(name), [2, 3], [0.01, 0.7]

@@ -320,10 +320,10 @@ def test_integers_are_floats(dtype):
     assert models[0].predict(X).dtype == np.float64
 
 
-@pytest.mark.parametrize("chunk_size", [1, 7, 64, 1000])
+@pytest.mark.parametrize("chunk_size", [1, 64, 1000])
 @pytest.mark.parametrize("solver", ["auto", "gram", "qr", "svd"])
 def test_chunks_change_nothing(solver, chunk_size):
-    for name in ("quaternions", "octonions", "R[+1,+1]"):
+    for name in ("quaternions", "octonions") if chunk_size > 1 else ("R[+1,+1]",):
         X, Y = numbers((ROWS, 8)), numbers((ROWS, 3), 1)
         options = {"n_hidden": 5, "ridge": 0.1, "solver": solver, "random_state": 0}
         whole = ELMRegressor(name, **options).fit(X, Y)
@@ -331,9 +331,10 @@ def test_chunks_change_nothing(solver, chunk_size):
         close(parts.predict(X), whole.predict(X), 1e-9)
 
 
-@pytest.mark.parametrize("scale", [0.4, "paper"])
-@pytest.mark.parametrize("solver", ["auto", "gram", "qr"])
-@pytest.mark.parametrize("ridge", [0, 0.1])
+@pytest.mark.parametrize(
+    ("solver", "ridge", "scale"),
+    [("auto", 0, 0.4), ("gram", 0, "paper"), ("qr", 0, 0.4), ("auto", 0.1, "paper"), ("gram", 0.1, 0.4)],
+)
 def test_partial_fit_equals_fit(algebra, solver, ridge, scale):
     x, t = numbers((ROWS, 2, algebra.dim)), numbers((ROWS, 2, algebra.dim), 1)
     weight = np.random.default_rng(2).uniform(0.5, 2, ROWS)
@@ -455,8 +456,7 @@ def test_inputs_are_not_overwritten():
     assert_array_equal(t, before[1])
 
 
-@pytest.mark.parametrize("zero_real_part", [False, True])
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("bias", "zero_real_part"), [(False, True), (True, False)])
 @pytest.mark.parametrize(
     ("name", "inputs", "neurons"),
     [

@@ -29,16 +29,13 @@ LABELS = np.where(Y[:, 0] > 0, "up", "down")
 
 
 def checked():
-    """Every estimator in five algebras; eight components make 800 unknowns of 100 neurons, so fewer of them."""
+    """Every estimator, over one component, over numbers that complex arrays hold, and over others."""
     for estimator in ESTIMATORS:
-        for name in ("real", "complex", "quaternions", "klein4"):
+        for name in ("real", "complex", "quaternions"):
             yield estimator(name, random_state=0)
-        yield estimator("octonions", 30, random_state=0)
-    for scoring in ("loo", "gcv"):
-        grid = {"algebra": ["real", "klein4"], "n_hidden": [4, 8], "weight_scale": ["0.3 auto", "auto"]}
-        yield ELMRegressorCV(**grid, scoring=scoring, n_draws=2, random_state=0)
-        if scoring == "loo":
-            yield ELMClassifierCV(**grid, n_draws=2, random_state=0)
+    grid = {"algebra": ["real", "klein4"], "n_hidden": [4, 8]}
+    yield ELMClassifierCV(**grid, n_draws=2, random_state=0)
+    yield ELMRegressorCV(**grid, weight_scale=["auto"], scoring="gcv", n_draws=2, random_state=0)
     yield ELMClassifierCV("quaternions", 20, weight_scale=["auto"], scoring="accuracy", n_draws=1, random_state=0)
     yield ELMRegressorCV(["complex", "quaternions"], 20, weight_scale=["auto"], ridge=[1e-3, 0.1], random_state=0)
 

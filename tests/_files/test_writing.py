@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import stat
-import subprocess
-import sys
 
 import pytest
 
-from helpers import needs_file_limits, needs_links, needs_rights, needs_sigkill
+from helpers import fork, needs_file_limits, needs_fork, needs_links, needs_rights
 from hyperelm._files.writing import write_whole
 
 
@@ -101,17 +100,18 @@ def test_no_room(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-@needs_sigkill
+@needs_fork
 def test_killed_before_the_file_is_complete(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    code = f"""
-import os, signal
-from hyperelm._files.writing import write_whole
-os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
-write_whole({str(path)!r}, b"new")
-"""
-    assert subprocess.run([sys.executable, "-c", code]).returncode == -9
+
+    def write():
+        os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+        write_whole(path, b"new")
+
+    child = fork(write)
+    child.join(60)
+    assert child.exitcode == -signal.SIGKILL
     assert path.read_bytes() == b"old"
 
 

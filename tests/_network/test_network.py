@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import FrozenInstanceError, replace
+from functools import cache
 from itertools import product as pairs_of
 from pathlib import Path
 
@@ -438,20 +439,25 @@ def test_outputs_that_follow_the_rows(activation):
             method(far(1e60))
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@given(exponent=st.integers(25, 308), direct_link=st.booleans(), seed=st.integers(0, 99))
-def test_never_nan(activation, dtype, exponent, direct_link, seed):
+@cache
+def fitted_to_rows(activation, dtype, direct_link):
+    """One model of every class."""
     X = rows(dtype=dtype)
-    fitted = [
+    return [
         ELMRegressor("complex", 4, activation=activation, direct_link=direct_link, random_state=0).fit(X, X[:, 0]),
         ELMClassifier("complex", 4, activation=activation, direct_link=direct_link, random_state=0).fit(X, X[:, 0] > 0),
         ELMAutoencoder("complex", 4, activation=activation, random_state=0).fit(X),
         FrameRegressor("complex", 4, activation=activation, direct_link=direct_link, random_state=0).fit(X, X[:, 0]),
     ]
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(exponent=st.integers(25, 308), direct_link=st.booleans(), seed=st.integers(0, 99))
+def test_never_nan(activation, dtype, exponent, direct_link, seed):
     large = far(10.0**exponent, seed)
     methods = ("predict", "decision_function", "predict_proba", "transform", "reconstruct")
-    for model, method in pairs_of(fitted, methods):
+    for model, method in pairs_of(fitted_to_rows(activation, dtype, direct_link), methods):
         if hasattr(model, method):
             answer = finite_or_refused(getattr(model, method), large)
             assert answer is None or np.isfinite(answer).all()

@@ -75,7 +75,7 @@ def searched(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("searched")
-@pytest.mark.parametrize("shape", [(7, 1, 1), (9, 2, 3), (5, 5, 2), (3, 4, 9), (1, 3, 2)])
+@pytest.mark.parametrize("shape", [(7, 1, 1), (5, 5, 2), (3, 4, 9), (1, 3, 2)])
 def test_normal_equations_of_the_real_matrix(algebra, shape):
     H, T = rows_of(algebra, shape)
     accumulator = Gram(algebra, *shape[1:])
@@ -204,8 +204,7 @@ def test_known_planes_are_of_rows_without_weights(name):
     check(accumulator, roots * H, roots * T)
 
 
-@pytest.mark.parametrize("solved", [("a",), ("a", "b")], ids=["first", "both"])
-@pytest.mark.parametrize("pickled", [False, True])
+@pytest.mark.parametrize(("solved", "pickled"), [("a", False), ("ab", True)], ids=["first", "both, pickled"])
 def test_merging_and_going_on_after_a_solve(algebra, solved, pickled):
     """A solve reads the sums and must leave them as they are, for rows of any support."""
     H, T = rows_of(algebra, (24, 3, 2))

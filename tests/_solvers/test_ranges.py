@@ -66,7 +66,7 @@ def test_known_algebras_in_random_units(seed, name):
     check(in_units(table, 10 ** rng.uniform(-2, 2, len(table))), seed=seed)
 
 
-@settings(max_examples=25)  # each finds the blocks and schemes of a new table
+@settings(max_examples=10)  # each finds the blocks and schemes of a new table
 @given(seed=SEEDS, name=st.sampled_from(NAMES[:5]), noise=st.sampled_from([1e-14, 1e-12, 1e-10, 1e-8, 1e-6]))
 def test_tables_near_a_more_symmetric_one(seed, name, noise):
     table, rng = algebras.get(name).table, np.random.default_rng(seed)

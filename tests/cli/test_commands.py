@@ -8,6 +8,7 @@ import onnxruntime
 import pytest
 
 from hyperelm import Algebra, ELMAutoencoder, ELMClassifier, ELMRegressor, __version__, algebras, load, save
+from hyperelm.__main__ import main
 from hyperelm._estimators.frame import FrameRegressor
 from runs import command as run
 
@@ -44,11 +45,13 @@ def test_module_runs():
     assert done.stdout.strip() == f"hyperelm {__version__}"
 
 
-def test_a_missing_extra_is_one_line():
-    code = "import sys; sys.modules['typer'] = None; from hyperelm.__main__ import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.strip() == "The command line needs the package 'typer': pip install 'hyperelm[cli]'"
+def test_a_missing_extra_is_one_line(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("hyperelm.cli")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == "The command line needs the package 'typer': pip install 'hyperelm[cli]'"
 
 
 @pytest.fixture

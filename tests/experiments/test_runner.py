@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import re
@@ -23,7 +22,7 @@ from hyperelm.__main__ import main
 from hyperelm.experiments import Store, StoreError, Unit, _runner
 from hyperelm.experiments._definition import Experiment, Result
 from hyperelm.experiments._store import FILE, LOCK
-from runs import command, rows_in, rows_so_far
+from runs import command, ready, rows_in, rows_so_far
 
 # ---------------------------------------------------------------------- on an experiment that does nothing
 
@@ -298,14 +297,11 @@ def wait_until(condition, seconds=60):
 @pytest.mark.usefixtures("no_report")
 def test_kill_at_any_moment(tmp_path, expected, monkeypatch):
     """`kill -9`, from the moment at which files are made on, and the same command again."""
-    # A server that has imported all and forks takes seconds off every start of the command.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hyperelm.cli._commands", "hyperelm.experiments._report"])
     directory, rng = tmp_path / "out", random.Random()
     monkeypatch.setattr(sys, "argv", ["hyperelm", *RUN, "--jobs", "2", "--out", str(directory)])
 
     def start():
-        process = context.Process(target=main)
+        process = ready().Process(target=main)
         process.start()
         return process
 

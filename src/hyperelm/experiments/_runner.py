@@ -105,7 +105,12 @@ def run(experiment: Experiment, directory: Path, *, jobs: int = -1, watch: Watch
         if not waiting:
             return
         store.begin_session()
-        with _interruptible() as stop, closing(_results(experiment, waiting, jobs, stop)) as results:
+        # One limit for all units of this process: to find the BLAS libraries takes as long as a small unit.
+        with (
+            threadpool_limits(1, user_api="blas"),
+            _interruptible() as stop,
+            closing(_results(experiment, waiting, jobs, stop)) as results,
+        ):
             for unit, result in results:
                 store.add(unit, result)
                 if watch:
@@ -135,11 +140,10 @@ def _results(
 
 
 def execute(name: str, settings: Settings, unit: Unit, parent: int) -> tuple[Unit, Result]:
-    """Do one unit, in this process or in another one than `parent`."""
+    """Do one unit, in another process than `parent` or in this one, which `run` has limited."""
     if os.getpid() != parent:
         _one_thread()
-    with threadpool_limits(1, user_api="blas"):
-        return unit, import_module(f"hyperelm.experiments._{name}").execute(unit, settings)
+    return unit, import_module(f"hyperelm.experiments._{name}").execute(unit, settings)
 
 
 @lru_cache(maxsize=1)
