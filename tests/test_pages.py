@@ -67,4 +67,5 @@ def test_page_says_who_is_better(real_page, rival, verdict, said):
     result = {"models": models, "labels": False, "of_tables": False, "ratio": 0.0, "splits": 4, "failures": {}}
     assert real_page.verdict(result) == verdict
     assert said in real_page.few_rows({"wind-60": result})
-    assert ("Better than it by more than chance: forest" in real_page.measured_line(result)) == (verdict == "the rival")
+    loss = "Better than ours by more than chance: forest"
+    assert (loss in real_page.measured_line(result)) == (verdict == "the rival")
