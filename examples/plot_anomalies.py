@@ -108,5 +108,5 @@ if WHEEL.exists():
 #
 # - **This task is easy, and all methods do it.** Both ways of hyperelm are level with principal components, which are
 #   simpler. They are worth their cost where an auto-encoder or a forecast is there anyway.
-# - With badminton as the only usual movement all of them fail, with areas of 0.2 to 0.31: whatever is calmer looks usual
-#   to a model of wild movements.
+# - With badminton as the only usual movement all of them fail, with areas of 0.2 to 0.31: whatever is calmer looks
+#   usual to a model of wild movements.
