@@ -255,17 +255,20 @@ def few_rows(results: dict[str, Result]) -> str:
 
 def place(result: Result) -> str:
     """Where the recommended network stands beside the best rival."""
-    mine, rival = reference(result), best_rival(result)
-    p = of_p(p_value(result, rival, mine))
-    p = f"p {p}" if p.startswith("<") else f"p = {p}"
-    chance = f"which may be chance ({p})" if verdict(result) == "level" else p
-    here, there = middle(result, mine), middle(result, rival)
-    first = "first" if here < there else "not first"
+    first = "first" if middle(result, reference(result)) < middle(result, best_rival(result)) else "not first"
+    return f"{first}: the error of the best rival ({best_rival(result)}) is {distance(result, best_rival(result))}"
+
+
+def distance(result: Result, other: str) -> str:
+    """By how much another error is larger than that of the recommended network, and whether that may be chance."""
+    mine, p = reference(result), p_value(result, other, reference(result))
+    here, there = middle(result, mine), middle(result, other)
     if result["labels"]:
-        ours, theirs = of_error(here, labels=True), of_error(there, labels=True)
-        return f"{first}: {ours} of the labels are wrong, and {theirs} with the best rival ({rival}), {chance}"
-    distance = f"{100 * abs(there / here - 1):.1f} % {'larger' if here < there else 'smaller'}"
-    return f"{first}: the error of the best rival ({rival}) is {distance}, {chance}"
+        size = f"{of_error(there, labels=True)} instead of {of_error(here, labels=True)}"
+    else:
+        size = f"{100 * abs(there / here - 1):.1f} % {'larger' if there > here else 'smaller'}"
+    of = f"p {of_p(p)}" if p < 1e-4 else f"p = {of_p(p)}"
+    return f"{size}, which may be chance ({of})" if p > LEVEL else f"{size} ({of})"
 
 
 def together(results: dict[str, Result]) -> str:
@@ -281,12 +284,17 @@ def measured(results: dict[str, Result], names: list[str]) -> str:
 
 
 def measured_line(result: Result) -> str:
-    """Where the recommended network stands, how large it is, and who is better."""
+    """Where the recommended network stands, how large it is, what real neurons do, and who is better."""
     model = result["models"][reference(result)]
     size = f"{model['parameters']:,.0f} parameters, {of_bytes(model['bytes'])} kB, {of_seconds(model['fit'])} s to fit"
+    parts = [f"*{reference(result)}* ({size}) is {place(result)}."]
+    real = [name for name, found in result["models"].items() if found["ours"] and name.startswith("real, ")]
+    if real:
+        parts.append(f"That of our real network with as many parameters is {distance(result, real[0])}.")
     better = standings(result)["the rival"]
-    text = f"*{reference(result)}* ({size}) is {place(result)}."
-    return text + (f" Better than it by more than chance: {listed(better)}." if better else "")
+    if better:
+        parts.append(f"Better than ours by more than chance: {listed(better)}.")
+    return " ".join(parts)
 
 
 def section(name: str, result: Result) -> str:

@@ -47,8 +47,6 @@ for name in models:
     print(f"{name:18} R² {result.scores[name].mean():.4f}  p {result.test(name)['p']:.2g}")
 
 # %%
-# The real network left the race. Two of the three others are a little ahead of ridge regression. All differences may be
-# chance (p above 0.1): the middle of a patch is nearly a linear function of the pixels around it.
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
 for name in names:
     of_algebra = results["param_algebra"] == name
@@ -60,3 +58,12 @@ axes[0].set(xlabel="parameters", ylabel="error of rows left out", xscale="log")
 result.plot(axes[1])
 axes[1].set_title("Is the best of them really better?")
 plt.show()
+
+# %%
+# What was learned:
+#
+# - **No algebra is better than ridge regression by more than chance** (p above 0.1). The middle of a patch is nearly a
+#   linear function of the pixels around it.
+# - The search alone would not have told: it names a winner among networks, whatever they are worth. ``compare`` with a
+#   simple rival does.
+# - The search chose few neurons and small weights, with which neurons are nearly linear. That is another hint.

@@ -46,13 +46,42 @@ def test_opens_with_a_task(page):
         assert re.search(r"\byour?\b", opening[:120], flags=re.IGNORECASE), opening
 
 
-def test_figures_on_real_data_are_those_of_the_results(tmp_path):
+BENCHMARKS = DOCS.parent / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def real_page():
+    """The module that writes the figures of the pages on real data."""
+    spec = importlib.util.spec_from_file_location("real_page", BENCHMARKS / "real_page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_figures_on_real_data_are_those_of_the_results(real_page, tmp_path):
     """The pages are those that `python benchmarks/real_data.py --page` writes."""
-    benchmarks = DOCS.parent / "benchmarks"
-    spec = importlib.util.spec_from_file_location("real_page", benchmarks / "real_page.py")
-    real_page = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(real_page)
     pages = [Path(shutil.copy(DOCS / name, tmp_path)) for name in ("real-data.md", "when.md")]
-    real_page.write_pages(json.loads((benchmarks / "real_data.json").read_text(encoding="utf-8")), tmp_path)
+    real_page.write_pages(json.loads((BENCHMARKS / "real_data.json").read_text(encoding="utf-8")), tmp_path)
     for page in pages:
         assert page.read_text(encoding="utf-8") == (DOCS / page.name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("rival", "verdict", "said"),
+    [
+        ([1.1, 1.2, 1.32, 1.4], "ours", "It is first among all rivals, or within the noise"),
+        ([1.0, 0.9, 1.1, 0.98], "level", "It is first among all rivals, or within the noise"),
+        ([0.7, 0.71, 0.72, 0.69], "the rival", "Not always: on wind-60 a rival is better"),
+    ],
+)
+def test_page_says_who_is_better(real_page, rival, verdict, said):
+    measured = {"fit": 1.0, "predict": 1.0, "parameters": 1, "bytes": 1}
+    models = {
+        "network": {"ours": True, "errors": [1.0, 1.01, 0.99, 1.0]} | measured,
+        "forest": {"ours": False, "errors": rival} | measured,
+    }
+    result = {"models": models, "labels": False, "of_tables": False, "ratio": 0.0, "splits": 4, "failures": {}}
+    assert real_page.verdict(result) == verdict
+    assert said in real_page.few_rows({"wind-60": result})
+    loss = "Better than ours by more than chance: forest"
+    assert (loss in real_page.measured_line(result)) == (verdict == "the rival")
