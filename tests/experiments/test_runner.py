@@ -169,6 +169,15 @@ def test_every_unit_has_one_blas_thread(nothing, tmp_path):
     assert set(threads) == {1}
 
 
+def test_blas_is_limited_once_a_run(nothing, tmp_path, monkeypatch):
+    """To find the libraries takes as long as a small unit."""
+    limits = []
+    limit = _runner.threadpool_limits
+    monkeypatch.setattr(_runner, "threadpool_limits", lambda *a, **k: limits.append(a) or limit(*a, **k))
+    experiments.run(nothing, tmp_path, jobs=1)
+    assert limits == [(1,)]
+
+
 # ---------------------------------------------------------------------- what a user sees
 
 
