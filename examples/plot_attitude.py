@@ -138,3 +138,7 @@ if WHEEL.exists():
 #   ridge regression from 400 rows on. The second half of the recording moves unlike the first, and bent functions
 #   extrapolate worse than linear ones. The quaternion network is better than the real one at every size.
 # - "It turns on as fast as now" needs no training. With 50 rows no model is clearly better than that.
+# - This is one of three recordings in the wheel that we tried, and the one with the most rows. On a shorter one the
+#   linear model over the quaternions was first, too, with "it turns on" close behind. In a third one the sensor hardly
+#   moves in the second half, and "it stays as it is" was the best. 25 steps ahead on this recording, the quaternion
+#   network was the best with up to 400 rows, and ridge regression with all rows of the first half.

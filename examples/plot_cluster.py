@@ -123,3 +123,5 @@ if WHEEL.exists():
 # - The network with 300 neurons is 2 % better than ridge regression with 2,000 rows and 6 % with 32,000. Ridge
 #   regression is far quicker to train.
 # - What a worker sends is an accumulator. It grows with the square of the neurons, and not with the rows.
+# - Not every task is like that. We first filled in lost pixels of a photograph in the same way. There both networks
+#   were within 0.02 dB of ridge regression with 64,000 rows.

@@ -115,3 +115,6 @@ plt.show()
 #   and its kernel is a better prior for shapes than random neurons are. At 200 digits the two are about equal.
 # - At equal numbers of parameters, the real network on turned copies is better with 50 digits, and far behind with 400.
 # - What all of them confuse are half turns: 0, 1 and 8 look the same upside down, and a 6 is a 9.
+# - **The symmetry must really hold.** We first turned the images of 8 x 8 pixels as they are, which blurs them in four
+#   of the eight directions. The network over the ring never sees a blurred digit. With 400 digits it then found a share
+#   of 0.643 of the turns, and the real network on turned copies 0.855. So we enlarged the images.
