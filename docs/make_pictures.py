@@ -1,4 +1,4 @@
-"""The pictures in the README, from the results of the two experiments and of the benchmark on wind:
+"""The pictures of the README and of the page on the experiments, from the results of both and of the benchmark on wind:
 
 hyperelm run lorenz && hyperelm run autoencoder && python benchmarks/wind.py --json wind.json
 python docs/make_pictures.py results-lorenz results-autoencoder wind.json
