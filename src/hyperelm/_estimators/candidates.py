@@ -101,16 +101,14 @@ def candidates_of(
         listed = [np.nan] if grid.ridges is None else grid.ridges.tolist()
         yield from (common | {"ridge": ridge, "errors": [], "is_bias_only": False} for ridge in listed)
         return
-    ridges, errors, compared = _matched(curves)
+    _, errors, _ = _matched(curves)
     if grid.ridges is not None:
         listed = zip(grid.ridges, errors.T)
         yield from (common | {"ridge": float(ridge), "errors": e, "is_bias_only": False} for ridge, e in listed)
         return
     best = _best_of_path(curves, rounding)
-    # The ridges of a path follow the size of a layer, so their mean is the geometric one.
-    with np.errstate(divide="ignore"):
-        ridge = float(np.exp(np.log(ridges[:, best]).mean()))
-    is_last = best == len(ridges[0]) - 1 and _unit(curves) < ridge and bool(errors[:, best].mean() > rounding)
+    ridge = float(_mean_ridges(curves)[best])
+    is_last = best == errors.shape[1] - 1 and _unit(curves) < ridge and bool(errors[:, best].mean() > rounding)
     yield common | {"ridge": ridge, "errors": errors[:, best], "is_bias_only": is_last}
 
 
@@ -122,6 +120,18 @@ def loss_of(curves: Sequence[Curve], rounding: float, *, is_path: bool) -> float
     _, errors, compared = _matched(curves)
     means = (compared if curves[0].caution is LABELS else errors).mean(axis=0)
     return float(means[_best_of_path(curves, rounding)] if is_path else means.min())
+
+
+def averaged(curves: Sequence[Curve]) -> Curve:
+    """The mean of curves of one candidate, each from a part of the rows."""
+    _, errors, compared = (of_curves.mean(axis=0) for of_curves in _matched(curves))
+    return Curve(_mean_ridges(curves), errors, compared, *curves[0][3:])
+
+
+def _mean_ridges(curves: Sequence[Curve]) -> NDArray[np.float64]:
+    """The ridges of a path follow the size of a layer, so their mean is the geometric one."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(np.log(_matched(curves)[0]).mean(axis=0)))
 
 
 def _matched(curves: Sequence[Curve]) -> list[NDArray[np.float64]]:

@@ -3,11 +3,12 @@
 A layer is an algebra with a weight scale. Its candidates are numbers of neurons, readouts and ridges. All layers start,
 and the race goes on in rounds:
 
-1. *Screening.* Every layer is scored on some hundred rows, with networks that are small for so many rows, and without
-   readouts that must be learned. One layer in six goes on, and the best of every weight scale. Where there are many
-   rows, a further screening follows on four times as many, and so on.
-2. *First draw.* The layers that are left are scored on all rows, with all numbers of neurons. In the layers that lead,
-   readouts are learned, too.
+1. *Screening.* Where there are more than some hundred rows, every layer is scored on so many of them, with networks
+   that are small for so many, and without readouts that must be learned. Of the layers of each dimension one in nine
+   goes on, and the best of every weight scale that is not far behind. Where there are many rows, a further screening
+   follows on four times as many, and so on.
+2. *First draw.* The layers that are left are scored on all rows, first with large networks, and the best four
+   with all numbers of neurons. In the two that lead, readouts are learned, too.
 3. *Other draws.* Hidden layers are random, and the best of many is the best by luck, too. So the candidates that lead
    are scored on further draws of them, and others follow until none of them shows a smaller loss than the best of those
    that had all draws.
@@ -29,15 +30,15 @@ from joblib import Parallel, delayed
 from hyperelm._backend.workspace import one_thread
 from hyperelm._estimators.base import draft
 from hyperelm._estimators.candidates import TIE, Curve, Layer, Part, loss_of
-from hyperelm._estimators.scoring import Scorer
+from hyperelm._estimators.scoring import Scorer, rows_at
 from hyperelm._solvers.spectrum import LABELS
 from hyperelm._training.progress import Progress
 from hyperelm._training.rows import LocalSource, Rows
 
 _FEW_ROWS, _MORE = 400, 4  # rows of the first screening, and the factor to the next
-_FEW_LAYERS = 4  # so many are not screened
+_FEW_LAYERS = 4  # so many are not screened, and have networks of all sizes
 _ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that is screened
-_ONE_IN = 6  # layers goes on
+_ONE_IN = 9  # layers of a dimension goes on
 _FAR = 1.25  # times the loss of the best: layers beyond it do not go on
 _LEARNING = 2  # layers in which readouts are learned
 _NEAR = 1.05  # times the loss of the best: numbers of neurons for which readouts are learned, too
@@ -85,11 +86,11 @@ class Race:
         return sum(len(layer.plan) for layer in self.layers) <= _SMALL
 
     def _screenings(self) -> list[int]:
-        """The numbers of rows of all screenings: up to half of all, but some hundred at least."""
+        """The numbers of rows of all screenings: some hundred, then up to half of all rows."""
         n_rows, found = len(self.scorer.source.first), [_FEW_ROWS]
         while 2 * _MORE * found[-1] <= n_rows:
             found.append(found[-1] * _MORE)
-        return found
+        return found if n_rows > _FEW_ROWS else []
 
     def _screen(self, layers: list[Layer], n_rows: int, seed: int) -> list[Layer]:
         """The layers that go on."""
@@ -98,31 +99,31 @@ class Race:
         rows = _some(self.scorer.source.first, n_rows, labels=self.scorer.scoring.caution is LABELS)
         scorer = replace(self.scorer, source=LocalSource([rows], len(rows), ""))
         losses: dict[Layer, float] = {}
-        entries = [(layer, _small(layer, len(rows))) for layer in layers]
+        entries = [(layer, _largest(layer, len(rows) / _ROWS_FOR_ONE)) for layer in layers]
         for (layer, _), curves in self._scored(scorer, entries, seed, f"{len(rows):,} rows"):
             losses[layer] = min(self._loss([curve]) for curve in curves.values())
-            if rows is self.scorer.source.first:
-                layer.curves[0].update(curves)
         going_on: set[Layer] = set()
         for dim in {layer.algebra.dim for layer in layers}:
             going_on |= self._best({layer: loss for layer, loss in losses.items() if layer.algebra.dim == dim})
         return [layer for layer in layers if layer in going_on]
 
     def _best(self, losses: dict[Layer, float]) -> set[Layer]:
-        """One layer in six, and the best of every weight scale that is not far behind."""
+        """One layer in nine, and the best of every weight scale that is not far behind."""
         order = sorted(losses, key=lambda layer: losses[layer])
         far = _FAR * losses[order[0]] + self.rounding
         best_of_scales = {layer.scale: layer for layer in reversed(order)}.values()
         return {layer for layer in (*order[: -(-len(order) // _ONE_IN)], *best_of_scales) if losses[layer] <= far}
 
     def _first_draw(self, layers: list[Layer], seed: int) -> None:
-        """Score all parts of layers, but learn readouts only in those that lead.
+        """Score the largest network of every readout of a layer, then those of all sizes in the layers that lead.
 
-        They are learned for the number of neurons that is the best with other readouts. Only where that takes the lead,
-        the others that are near follow.
+        Readouts are learned only in the two best layers, for the number of neurons that is the best with other
+        readouts. Only where that takes the lead, the others that are near follow.
         """
-        self._complete([(layer, _cheap(layer.plan)) for layer in layers], seed, "all rows")
-        leading = sorted(layers, key=self._first_loss)[:_LEARNING]
+        self._complete([(layer, _largest(layer)) for layer in layers], seed, "all rows")
+        leading = sorted(layers, key=self._first_loss)[:_FEW_LAYERS]
+        self._complete([(layer, _cheap(layer.plan)) for layer in leading], seed, "all sizes")
+        leading = sorted(leading, key=self._first_loss)[:_LEARNING]
         best = self._first_loss(leading[0])
         self._complete([(layer, self._learned(layer, self._first_loss(layer))) for layer in leading], seed, _LEARNED)
         ahead = [layer for layer in leading if self._first_loss(layer) < best]
@@ -207,12 +208,12 @@ def _cheap(plan: Sequence[Part]) -> list[int]:
     return [n for n, part in enumerate(plan) if part.readout != "learned"] or list(range(len(plan)))
 
 
-def _small(layer: Layer, n_rows: int) -> list[int]:
-    """The parts that are screened on so many rows: of every readout the largest with few components for so many."""
-    most, found = n_rows / (_ROWS_FOR_ONE * layer.algebra.dim), {}
+def _largest(layer: Layer, components: float = np.inf) -> list[int]:
+    """Of every readout that is not learned the largest part with at most so many components, or the smallest."""
+    found: dict[str, int] = {}
     for n in sorted(_cheap(layer.plan), key=lambda n: layer.plan[n].neurons):
         part = layer.plan[n]
-        if part.neurons <= most or part.readout not in found:
+        if part.neurons * layer.algebra.dim <= components or part.readout not in found:
             found[part.readout] = n
     return sorted(found.values())
 
@@ -228,6 +229,4 @@ def _some(rows: Rows, count: int, *, labels: bool) -> Rows:
         at = at[np.argsort(of_rows[at], kind="stable")]
         first = np.unique(of_rows[at], return_index=True)[1]
         at = at[np.union1d(first, np.linspace(0, len(at) - 1, count).astype(int))]
-    at = np.sort(at[:count] if not labels else at)
-    X, T = (np.asarray(array)[at] for array in (rows.X, rows.T))
-    return Rows(X, T, None if rows.weight is None else rows.weight[:][at])
+    return rows_at(rows, np.sort(at if labels else at[:count]))
