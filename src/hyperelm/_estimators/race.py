@@ -39,7 +39,7 @@ _FEW_ROWS, _MORE = 400, 4  # rows of the first screening, and the factor to the 
 _FEW_LAYERS = 4  # so many are not screened, and have networks of all sizes
 _ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that is screened
 _ONE_IN = 9  # layers of a dimension goes on
-_FAR = 1.25  # times the loss of the best: layers beyond it do not go on
+_FAR = 1.25  # times the loss of the best: weight scales beyond it do not go on
 _LEARNING = 2  # layers in which readouts are learned
 _NEAR = 1.05  # times the loss of the best: numbers of neurons for which readouts are learned, too
 _SMALL = 8  # so many candidates do not race
@@ -112,7 +112,7 @@ class Race:
         order = sorted(losses, key=lambda layer: losses[layer])
         far = _FAR * losses[order[0]] + self.rounding
         best_of_scales = {layer.scale: layer for layer in reversed(order)}.values()
-        return {layer for layer in (*order[: -(-len(order) // _ONE_IN)], *best_of_scales) if losses[layer] <= far}
+        return {*order[: -(-len(order) // _ONE_IN)], *(layer for layer in best_of_scales if losses[layer] <= far)}
 
     def _first_draw(self, layers: list[Layer], seed: int) -> None:
         """Score the largest network of every readout of a layer, then those of all sizes in the layers that lead.
