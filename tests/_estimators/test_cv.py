@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -233,6 +235,9 @@ def test_constant_inputs_and_targets():
 def test_progress(capsys):
     ELMRegressorCV(["real", "complex"], [2], weight_scale=["auto"], verbose=1).fit(X, Y)
     assert capsys.readouterr().err.startswith("ELMRegressorCV (all rows, 4 candidates): 2 of 2 layers, ")
+    ELMRegressorCV("real", [2, 3, 4], ridge=0.1, verbose=1, n_draws=1).fit(X, Y)
+    rounds = re.findall(r"\(([a-z ]+),", capsys.readouterr().err)
+    assert list(dict.fromkeys(rounds)) == ["all rows", "all sizes"]  # none of readouts that are learned
 
 
 @pytest.mark.parametrize(
@@ -387,7 +392,7 @@ def test_learned_tables_are_scored_on_rows_that_they_have_not_seen(monkeypatch):
 
     def recorded(accumulator, *arguments, **options):
         found = readouts_of(accumulator, *arguments, **options)
-        taught.append((accumulator.n_rows, found[0].algebra))
+        taught.append((accumulator.n_counted, found[0].algebra))
         return found
 
     monkeypatch.setattr(scoring, "readouts_of", recorded)
@@ -397,7 +402,7 @@ def test_learned_tables_are_scored_on_rows_that_they_have_not_seen(monkeypatch):
     W = ELMRegressor(algebra, 3, random_state=seed, weight_scale=0.4).fit(X, Y).hidden_weights_
     inputs, numbers, ones = (pack(array, algebra, into="full") for array in (X, Y, np.ones((1, 3))))
     H, used = hidden(inputs, W, algebra), ones[0] > 0
-    assert [n_rows for n_rows, _ in taught] == [12, 12]
+    assert [counted for counted, _ in taught] == [12, 12]
     errors = []
     for half, (_, table) in zip((1, 0), taught):
         P = linalg.left_matrix(H, table)

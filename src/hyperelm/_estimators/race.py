@@ -26,16 +26,19 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
+from hyperelm._backend import chunks
 from hyperelm._backend.workspace import one_thread
 from hyperelm._estimators.base import draft
 from hyperelm._estimators.candidates import TIE, Curve, Layer, Part, loss_of
-from hyperelm._estimators.scoring import Scorer, rows_at
+from hyperelm._estimators.scoring import Scorer
 from hyperelm._solvers.spectrum import LABELS
 from hyperelm._training.progress import Progress
 from hyperelm._training.rows import LocalSource, Rows
 
 _FEW_ROWS, _MORE = 400, 4  # rows of the first screening, and the factor to the next
+_CHUNK = 1024  # rows that are read at a time to take some of them
 _FEW_LAYERS = 4  # so many are not screened, and have networks of all sizes
 _ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that is screened
 _ONE_IN = 9  # layers of a dimension goes on
@@ -183,6 +186,8 @@ class Race:
         self, scorer: Scorer, entries: Sequence[Entry], seed: int, name: str
     ) -> list[tuple[Entry, dict[int, Curve]]]:
         """The curves of some parts of some layers for one draw."""
+        if not entries:
+            return []
         candidates = sum(len(parts) for _, parts in entries)
         name = f"{name}, {candidates} candidates"
         found = []
@@ -229,4 +234,12 @@ def _some(rows: Rows, count: int, *, labels: bool) -> Rows:
         at = at[np.argsort(of_rows[at], kind="stable")]
         first = np.unique(of_rows[at], return_index=True)[1]
         at = at[np.union1d(first, np.linspace(0, len(at) - 1, count).astype(int))]
-    return rows_at(rows, np.sort(at if labels else at[:count]))
+    return _rows_at(rows, np.sort(at if labels else at[:count]))
+
+
+def _rows_at(rows: Rows, at: NDArray[np.intp]) -> Rows:
+    """The rows at these places, in increasing order. Of a sparse array only a chunk and these rows become dense."""
+    of_chunks = [(chunk, at[(chunk.start <= at) & (at < chunk.stop)]) for chunk in chunks(len(rows), _CHUNK)]
+    parts = [rows.chunk(chunk).taken(places - chunk.start) for chunk, places in of_chunks]
+    X, T = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("X", "T"))
+    return Rows(X, T, None if rows.weight is None else rows.weight[:][at])

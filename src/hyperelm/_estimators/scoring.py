@@ -35,7 +35,6 @@ from hyperelm._training.rows import LocalSource, Rows, itself
 
 _LOO_PER_DECADE = 3  # ridges of which "auto" takes leave-one-out residuals
 _FAR_RIDGE = 2.0  # times the best score by generalised cross-validation: ridges beyond it are not tried
-_HALVES = 2
 _LEARNING = 8  # steps of the search for a table; the model that is chosen has as many as it takes
 
 
@@ -127,11 +126,14 @@ class Scorer:
         return [curves[part] for part in plan]
 
     def _halves(self) -> list[LocalSource]:
-        """Every other of the rows that count, and the others; all rows twice where there is only one."""
+        """Every other of the rows that count, and the rest: all rows, of which half have no weight."""
         rows = self.source.first
-        counted = np.arange(len(rows)) if rows.weight is None else np.flatnonzero(rows.weight[:])
-        parts = [rows_at(rows, counted[n::_HALVES]) for n in range(min(_HALVES, len(counted)))]
-        return [LocalSource([part], len(part), "") for part in (parts * _HALVES)[:_HALVES]]
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight[:]
+        place = np.cumsum(weight > 0)
+        if place[-1] < 2:
+            return [self.source, self.source]
+        parts = (Rows(rows.X, rows.T, weight * (place % 2 == odd)) for odd in (1, 0))
+        return [LocalSource([part], len(part), "") for part in parts]
 
     def _curves_of(
         self,
@@ -216,9 +218,3 @@ class Scorer:
             return np.zeros(1)
         path = spectrum.path(PER_DECADE if self.scoring.loss is None else _LOO_PER_DECADE)
         return np.concatenate([[0.0], path]) if spectrum.accumulator.shows_no_ridge else path
-
-
-def rows_at(rows: Rows, at: NDArray[np.intp]) -> Rows:
-    """The rows at some places."""
-    X, T = (np.asarray(array)[at] for array in (rows.X, rows.T))
-    return Rows(X, T, None if rows.weight is None else rows.weight[:][at])
