@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,8 +12,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import scale
 
 from hyperelm import Algebra, BiasOnlyWarning, ELMRegressor, ELMRegressorCV, algebras, linalg, load, pack, save
+from hyperelm._estimators import scoring
 from hyperelm._estimators.candidates import most_parsimonious
 from hyperelm._solvers.spectrum import VALUES
+from hyperelm._training.readouts import readouts_of
 from hyperelm.datasets import lorenz, sliding_windows
 from hyperelm.metrics import prediction_gain
 from oracles import hat_matrix, hidden, penalised, refitted_residuals
@@ -230,6 +234,9 @@ def test_constant_inputs_and_targets():
 def test_progress(capsys):
     ELMRegressorCV(["real", "complex"], [2], weight_scale=["auto"], verbose=1).fit(X, Y)
     assert capsys.readouterr().err.startswith("ELMRegressorCV (all rows, 4 candidates): 2 of 2 layers, ")
+    ELMRegressorCV("real", [2, 3, 4], ridge=0.1, verbose=1, n_draws=1).fit(X, Y)
+    rounds = re.findall(r"\(([a-z ]+),", capsys.readouterr().err)
+    assert list(dict.fromkeys(rounds)) == ["all rows", "all sizes"]  # none of readouts that are learned
 
 
 @pytest.mark.parametrize(
@@ -363,3 +370,41 @@ def test_errors_below_rounding_are_not_claimed():
     fixed = {"activation": "identity", "weight_scale": 1.0, "n_draws": 1, "random_state": 0, "ridge": [0.0]}
     search = ELMRegressorCV("real", [3], **fixed).fit(inputs, target)
     assert -search.best_score_ > 1e-18
+
+
+def test_no_candidate_without_all_draws_looks_better_than_the_best():
+    """The best of many on one draw is the best by luck, too, so others follow until none is ahead."""
+    rng = np.random.default_rng(0)
+    inputs = rng.standard_normal((30, 3))
+    target = np.sin(2 * inputs[:, 0]) + 0.3 * rng.standard_normal(30)
+    for random_state in range(3):
+        results = ELMRegressorCV(["real", "complex", "klein4"], [4, 8, 16], random_state=random_state)
+        results = results.fit(inputs, target).cv_results_
+        has_all = np.isfinite([results[f"draw{n}_test_score"] for n in range(3)]).all(axis=0)
+        assert not has_all.all()
+        assert results["mean_test_score"][~has_all].max() <= results["mean_test_score"][has_all].max()
+
+
+def test_learned_tables_are_scored_on_rows_that_they_have_not_seen(monkeypatch):
+    """The errors of every other row are those of refits with a table from the rest."""
+    taught = []
+
+    def recorded(accumulator, *arguments, **options):
+        found = readouts_of(accumulator, *arguments, **options)
+        taught.append((accumulator.n_counted, found[0].algebra))
+        return found
+
+    monkeypatch.setattr(scoring, "readouts_of", recorded)
+    algebra, seed = algebras.get("klein4"), seeds(5, 1)[0]
+    fixed = {"weight_scale": 0.4, "ridge": [0.7], "n_draws": 1, "random_state": 5}
+    search = ELMRegressorCV(algebra, [3], readout="learned", **fixed).fit(X, Y)
+    W = ELMRegressor(algebra, 3, random_state=seed, weight_scale=0.4).fit(X, Y).hidden_weights_
+    inputs, numbers, ones = (pack(array, algebra, into="full") for array in (X, Y, np.ones((1, 3))))
+    H, used = hidden(inputs, W, algebra), ones[0] > 0
+    assert [counted for counted, _ in taught] == [12, 12]
+    errors = []
+    for half, (_, table) in zip((1, 0), taught):
+        P = linalg.left_matrix(H, table)
+        residuals = refitted_residuals(P, numbers, table, 0.7, all_but_the_bias(P, table))
+        errors.append(np.mean(residuals[half::2, used] ** 2))
+    assert -search.best_score_ == pytest.approx(np.mean(errors), rel=1e-7)

@@ -69,6 +69,14 @@ def test_search():
     assert search.__sklearn_tags__().input_tags.sparse
 
 
+def test_search_that_screens_some_of_the_rows():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((450, 4)) < 0.3, rng.standard_normal((450, 4)), 0.0)
+    search = ELMRegressorCV(["real", "complex"], [2, 4], ridge=0.1, n_draws=1, random_state=0)
+    thin, dense = clone(search).fit(sparse.csr_array(X), X[:, 0]), clone(search).fit(X, X[:, 0])
+    assert_array_equal(thin.cv_results_["mean_test_score"], dense.cv_results_["mean_test_score"])
+
+
 def test_one_hot_encoder_in_a_pipeline(tmp_path):
     colours = RNG.choice(["red", "green", "blue"], (90, 2))
     model = make_pipeline(OneHotEncoder(), ELMClassifier("quaternions", **FIXED)).fit(colours, colours[:, 0])

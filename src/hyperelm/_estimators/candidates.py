@@ -38,11 +38,6 @@ class Curve(NamedTuple):
     caution: Caution = VALUES
 
     @property
-    def loss(self) -> float:
-        """The smallest on the path; of labels, by what ridges are compared by, since that is finer than accuracy."""
-        return float((self.compared if self.caution is LABELS else self.errors).min())
-
-    @property
     def is_cut_off(self) -> bool:
         """Whether a ridge lies below the floor, or an error is lost in rounding."""
         return bool(self.ridges.min() < self.floor or self.errors.min() < self.least)
@@ -73,19 +68,12 @@ class Layer:
     """Hidden layers over an algebra with a weight scale.
 
     curves : for each draw, the curves of those parts of the plan that were scored, by their places in the plan
-    beaten : the parts that are left out
     """
 
     algebra: Algebra
     scale: str | float
     plan: list[Part]
     curves: list[dict[int, Curve]] = field(default_factory=lambda: [{}])
-    beaten: set[int] = field(default_factory=set)
-
-    @property
-    def first_loss(self) -> float:
-        """The smallest loss on the first draw."""
-        return min(curve.loss for curve in self.curves[0].values())
 
     def curves_of(self, part: int) -> list[Curve]:
         """The curves of a part on the draws that it had."""
@@ -113,23 +101,57 @@ def candidates_of(
         listed = [np.nan] if grid.ridges is None else grid.ridges.tolist()
         yield from (common | {"ridge": ridge, "errors": [], "is_bias_only": False} for ridge in listed)
         return
-    # Paths match from their ends down. That of `qr` goes further down than that of normal equations.
-    n = min(len(curve.ridges) for curve in curves)
-    ridges, errors, compared = (
-        np.stack([of_ridges[-n:] for of_ridges in part])
-        for part in zip(*((curve.ridges, curve.errors, curve.compared) for curve in curves))
-    )
+    _, errors, _ = _matched(curves)
     if grid.ridges is not None:
         listed = zip(grid.ridges, errors.T)
         yield from (common | {"ridge": float(ridge), "errors": e, "is_bias_only": False} for ridge, e in listed)
         return
-    unit = max(curves[0].unit, np.finfo(np.float64).tiny)
-    best = best_permitted(ridges[0] / unit, compared.mean(axis=0), curves[0].caution, rounding)
-    # The ridges of a path follow the size of a layer, so their mean is the geometric one.
-    with np.errstate(divide="ignore"):
-        ridge = float(np.exp(np.log(ridges[:, best]).mean()))
-    is_last = best == len(ridges[0]) - 1 and unit < ridge and bool(errors[:, best].mean() > rounding)
+    best = _best_of_path(curves, rounding)
+    ridge = float(_mean_ridges(curves)[best])
+    is_last = best == errors.shape[1] - 1 and _unit(curves) < ridge and bool(errors[:, best].mean() > rounding)
     yield common | {"ridge": ridge, "errors": errors[:, best], "is_bias_only": is_last}
+
+
+def loss_of(curves: Sequence[Curve], rounding: float, *, is_path: bool) -> float:
+    """The mean loss of a candidate over its draws: that of the ridge that it would be chosen with.
+
+    Of labels it is what ridges are compared by, since that is finer than accuracy.
+    """
+    _, errors, compared = _matched(curves)
+    means = (compared if curves[0].caution is LABELS else errors).mean(axis=0)
+    return float(means[_best_of_path(curves, rounding)] if is_path else means.min())
+
+
+def averaged(curves: Sequence[Curve]) -> Curve:
+    """The mean of curves of one candidate, each from a part of the rows."""
+    _, errors, compared = (of_curves.mean(axis=0) for of_curves in _matched(curves))
+    return Curve(_mean_ridges(curves), errors, compared, *curves[0][3:])
+
+
+def _mean_ridges(curves: Sequence[Curve]) -> NDArray[np.float64]:
+    """The ridges of a path follow the size of a layer, so their mean is the geometric one."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(np.log(_matched(curves)[0]).mean(axis=0)))
+
+
+def _matched(curves: Sequence[Curve]) -> list[NDArray[np.float64]]:
+    """Ridges, errors and what ridges are compared by, (draws, ridges).
+
+    Paths match from their ends down. That of `qr` goes further down than that of normal equations.
+    """
+    n = min(len(curve.ridges) for curve in curves)
+    columns = zip(*((curve.ridges, curve.errors, curve.compared) for curve in curves))
+    return [np.stack([of_ridges[-n:] for of_ridges in column]) for column in columns]
+
+
+def _unit(curves: Sequence[Curve]) -> float:
+    return max(curves[0].unit, float(np.finfo(np.float64).tiny))
+
+
+def _best_of_path(curves: Sequence[Curve], rounding: float) -> int:
+    """The place of the ridge that is the best for all draws."""
+    ridges, _, compared = _matched(curves)
+    return best_permitted(ridges[0] / _unit(curves), compared.mean(axis=0), curves[0].caution, rounding)
 
 
 def most_parsimonious(errors: NDArray[np.float64], sizes: NDArray[np.intp], rounding: float) -> int:

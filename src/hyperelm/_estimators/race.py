@@ -3,12 +3,15 @@
 A layer is an algebra with a weight scale. Its candidates are numbers of neurons, readouts and ridges. All layers start,
 and the race goes on in rounds:
 
-1. *Screening.* Every layer is scored on some hundred rows, with networks that are small for so many rows, and without
-   readouts that must be learned. One layer in three goes on, and the best of every weight scale. Further screenings
-   follow, each on four times as many rows, until these are all.
-2. *First draw.* The layers that are left are scored on all rows, with all numbers of neurons. In the layers that lead,
-   readouts are learned, too.
-3. *Other draws.* Hidden layers are random, so the leading candidates are scored on further draws of them.
+1. *Screening.* Where there are more than some hundred rows, every layer is scored on so many of them, with networks
+   that are small for so many, and without readouts that must be learned. Of the layers of each dimension one in nine
+   goes on, and the best of every weight scale that is not far behind. Where there are many rows, a further screening
+   follows on four times as many, and so on.
+2. *First draw.* The layers that are left are scored on all rows, first with large networks, and the best four
+   with all numbers of neurons. In the two that lead, readouts are learned, too.
+3. *Other draws.* Hidden layers are random, and the best of many is the best by luck, too. So the candidates that lead
+   are scored on further draws of them, and others follow until none of them shows a smaller loss than the best of those
+   that had all draws.
 
 Where there are few candidates, all of them are scored on all rows and draws.
 
@@ -23,22 +26,28 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
+from hyperelm._backend import chunks
 from hyperelm._backend.workspace import one_thread
 from hyperelm._estimators.base import draft
-from hyperelm._estimators.candidates import TIE, Curve, Layer, Part
+from hyperelm._estimators.candidates import TIE, Curve, Layer, Part, loss_of
 from hyperelm._estimators.scoring import Scorer
 from hyperelm._solvers.spectrum import LABELS
 from hyperelm._training.progress import Progress
 from hyperelm._training.rows import LocalSource, Rows
 
 _FEW_ROWS, _MORE = 400, 4  # rows of the first screening, and the factor to the next
-_FEW_LAYERS = 4  # so many are not screened
+_CHUNK = 1024  # rows that are read at a time to take some of them
+_FEW_LAYERS = 4  # so many are not screened, and have networks of all sizes
 _ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that is screened
-_ONE_IN = 3  # layers goes on
-_FAR = 1.25  # times the loss of the best: layers and networks beyond it do not go on
+_ONE_IN = 9  # layers of a dimension goes on
+_FAR = 1.25  # times the loss of the best: weight scales beyond it do not go on
 _LEARNING = 2  # layers in which readouts are learned
-_NEAR, _LEADERS = 1.05, 8  # times the loss of the best, and at most so many candidates with further draws
+_NEAR = 1.05  # times the loss of the best: numbers of neurons for which readouts are learned, too
+_SMALL = 8  # so many candidates do not race
+_LEARNED = "learned readouts"
+_LEADERS = 4  # candidates that are scored on further draws at a time
 
 Entry = tuple[Layer, list[int]]  # a layer, and which parts of its plan are scored
 
@@ -64,64 +73,64 @@ class Race:
     def run(self, seeds: Sequence[int]) -> None:
         """Give every layer its curves."""
         left = list(self.layers)
-        for n_rows in self._screenings():
-            if len(left) > _FEW_LAYERS and not self._is_small:
-                left = self._screen(left, n_rows, seeds[0])
         if self._is_small:
             self._complete([(layer, list(range(len(layer.plan)))) for layer in left], seeds[0], "all rows")
         else:
+            for n_rows in self._screenings():
+                left = self._screen(left, n_rows, seeds[0])
             self._first_draw(left, seeds[0])
-        for draw, seed in enumerate(seeds[1:], 1):
-            for (layer, _), curves in self._scored(self.scorer, self._leaders(), seed, f"draw {draw + 1}"):
-                layer.curves.append(curves)
+        self._other_draws(seeds)
 
     # ------------------------------------------------------------------ rounds
 
     @property
     def _is_small(self) -> bool:
         """Whether there are so few candidates that all are scored in full."""
-        return sum(len(layer.plan) for layer in self.layers) <= _LEADERS
+        return sum(len(layer.plan) for layer in self.layers) <= _SMALL
 
     def _screenings(self) -> list[int]:
-        """The numbers of rows of all screenings; the last takes all."""
+        """The numbers of rows of all screenings: some hundred, then up to half of all rows."""
         n_rows, found = len(self.scorer.source.first), [_FEW_ROWS]
-        while found[-1] < n_rows:
+        while 2 * _MORE * found[-1] <= n_rows:
             found.append(found[-1] * _MORE)
-        return [min(rows, n_rows) for rows in found]
+        return found if n_rows > _FEW_ROWS else []
 
     def _screen(self, layers: list[Layer], n_rows: int, seed: int) -> list[Layer]:
         """The layers that go on."""
+        if len(layers) <= _FEW_LAYERS:
+            return layers
         rows = _some(self.scorer.source.first, n_rows, labels=self.scorer.scoring.caution is LABELS)
         scorer = replace(self.scorer, source=LocalSource([rows], len(rows), ""))
-        entries = [(layer, _small(layer, n_rows)) for layer in layers]
         losses: dict[Layer, float] = {}
-        by_part: list[tuple[Layer, int, float]] = []
+        entries = [(layer, _largest(layer, len(rows) / _ROWS_FOR_ONE)) for layer in layers]
         for (layer, _), curves in self._scored(scorer, entries, seed, f"{len(rows):,} rows"):
-            losses[layer] = min(curve.loss for curve in curves.values())
-            by_part += [(layer, part, curve.loss) for part, curve in curves.items()]
-            if rows is self.scorer.source.first:
-                layer.curves[0].update(curves)
-        order = sorted(layers, key=lambda layer: losses[layer])
+            losses[layer] = min(self._loss([curve]) for curve in curves.values())
+        going_on: set[Layer] = set()
+        for dim in {layer.algebra.dim for layer in layers}:
+            going_on |= self._best({layer: loss for layer, loss in losses.items() if layer.algebra.dim == dim})
+        return [layer for layer in layers if layer in going_on]
+
+    def _best(self, losses: dict[Layer, float]) -> set[Layer]:
+        """One layer in nine, and the best of every weight scale that is not far behind."""
+        order = sorted(losses, key=lambda layer: losses[layer])
         far = _FAR * losses[order[0]] + self.rounding
-        for layer, part, loss in by_part:
-            if loss > far:
-                layer.beaten.add(part)
         best_of_scales = {layer.scale: layer for layer in reversed(order)}.values()
-        going_on = {*order[: -(-len(order) // _ONE_IN)], *best_of_scales}
-        return [layer for layer in layers if layer in going_on and losses[layer] <= far]
+        return {*order[: -(-len(order) // _ONE_IN)], *(layer for layer in best_of_scales if losses[layer] <= far)}
 
     def _first_draw(self, layers: list[Layer], seed: int) -> None:
-        """Score all parts of layers, but learn readouts only in those that lead.
+        """Score the largest network of every readout of a layer, then those of all sizes in the layers that lead.
 
-        They are learned for the number of neurons that is the best with other readouts. Only where that takes the lead,
-        the others that are near follow.
+        Readouts are learned only in the two best layers, for the number of neurons that is the best with other
+        readouts. Only where that takes the lead, the others that are near follow.
         """
-        self._complete([(layer, _unbeaten(layer)) for layer in layers], seed, "all rows")
-        leading = sorted(layers, key=lambda layer: layer.first_loss)[:_LEARNING]
-        best = leading[0].first_loss
-        self._complete([(layer, _learned(layer, layer.first_loss)) for layer in leading], seed, "learned readouts")
-        ahead = [layer for layer in leading if layer.first_loss < best]
-        self._complete([(layer, _learned(layer, _NEAR * best)) for layer in ahead], seed, "learned readouts")
+        self._complete([(layer, _largest(layer)) for layer in layers], seed, "all rows")
+        leading = sorted(layers, key=self._first_loss)[:_FEW_LAYERS]
+        self._complete([(layer, _cheap(layer.plan)) for layer in leading], seed, "all sizes")
+        leading = sorted(leading, key=self._first_loss)[:_LEARNING]
+        best = self._first_loss(leading[0])
+        self._complete([(layer, self._learned(layer, self._first_loss(layer))) for layer in leading], seed, _LEARNED)
+        ahead = [layer for layer in leading if self._first_loss(layer) < best]
+        self._complete([(layer, self._learned(layer, _NEAR * best)) for layer in ahead], seed, _LEARNED)
 
     def _complete(self, entries: list[Entry], seed: int, name: str) -> None:
         """Score those parts of the first draw that have no curves yet."""
@@ -129,15 +138,47 @@ class Race:
         for (layer, _), curves in self._scored(self.scorer, [entry for entry in missing if entry[1]], seed, name):
             layer.curves[0].update(curves)
 
-    def _leaders(self) -> list[Entry]:
-        """The candidates near the best of the first draw, and the smallest of those that count as equal to it."""
-        found = [(curve.loss, layer, n) for layer in self.layers for n, curve in layer.curves[0].items()]
-        found.sort(key=lambda one: one[0])
-        near, equal = (factor * found[0][0] + self.rounding for factor in (_NEAR, 1 + TIE))
-        smallest = min((one for one in found if one[0] <= equal), key=lambda one: one[1].plan[one[2]].size)
-        leaders = {(layer, n) for loss, layer, n in [*found[:_LEADERS], smallest] if self._is_small or loss <= near}
-        entries = ((layer, [n for n in range(len(layer.plan)) if (layer, n) in leaders]) for layer in self.layers)
+    def _other_draws(self, seeds: Sequence[int]) -> None:
+        """Score candidates on all draws, until no other shows a smaller loss than the best of these."""
+        draws = len(seeds)
+        for layer in self.layers:
+            layer.curves += [{} for _ in seeds[1:]]
+        while draws > 1 and (entries := self._leaders(draws)):
+            for draw in range(1, draws):
+                for (layer, _), curves in self._scored(self.scorer, entries, seeds[draw], f"draw {draw + 1}"):
+                    layer.curves[draw].update(curves)
+
+    def _leaders(self, draws: int) -> list[Entry]:
+        """The best of the candidates that had one draw and look better than all that had so many.
+
+        In the beginning, the smallest of those that count as equal to the best is among them.
+        """
+        found = [(self._loss(layer.curves_of(n)), layer, n) for layer in self.layers for n in layer.curves[0]]
+        complete = [loss for loss, layer, n in found if len(layer.curves_of(n)) == draws]
+        best = min(complete, default=np.inf)
+        open_ = sorted((one for one in found if len(one[1].curves_of(one[2])) < draws), key=lambda one: one[0])
+        leaders = [one for one in open_ if one[0] < best - self.rounding]
+        leaders = leaders if self._is_small else leaders[:_LEADERS]
+        if not complete:
+            equal = (1 + TIE) * open_[0][0] + self.rounding
+            leaders.append(min((one for one in open_ if one[0] <= equal), key=lambda one: one[1].plan[one[2]].size))
+        chosen = {(layer, n) for _, layer, n in leaders}
+        entries = ((layer, [n for n in range(len(layer.plan)) if (layer, n) in chosen]) for layer in self.layers)
         return [entry for entry in entries if entry[1]]
+
+    # ------------------------------------------------------------------ losses
+
+    def _loss(self, curves: Sequence[Curve]) -> float:
+        return loss_of(curves, self.rounding, is_path=self.scorer.ridges is None)
+
+    def _first_loss(self, layer: Layer) -> float:
+        """The smallest loss on the first draw."""
+        return min(self._loss([curve]) for curve in layer.curves[0].values())
+
+    def _learned(self, layer: Layer, loss: float) -> list[int]:
+        """The parts with a learned readout whose numbers of neurons have at most this loss with another readout."""
+        places = {layer.plan[n].place for n, curve in layer.curves[0].items() if self._loss([curve]) <= loss}
+        return [n for n, part in enumerate(layer.plan) if part.readout == "learned" and part.place in places]
 
     # ------------------------------------------------------------------ work
 
@@ -145,6 +186,8 @@ class Race:
         self, scorer: Scorer, entries: Sequence[Entry], seed: int, name: str
     ) -> list[tuple[Entry, dict[int, Curve]]]:
         """The curves of some parts of some layers for one draw."""
+        if not entries:
+            return []
         candidates = sum(len(parts) for _, parts in entries)
         name = f"{name}, {candidates} candidates"
         found = []
@@ -170,22 +213,12 @@ def _cheap(plan: Sequence[Part]) -> list[int]:
     return [n for n, part in enumerate(plan) if part.readout != "learned"] or list(range(len(plan)))
 
 
-def _unbeaten(layer: Layer) -> list[int]:
-    return [n for n in _cheap(layer.plan) if n not in layer.beaten]
-
-
-def _learned(layer: Layer, loss: float) -> list[int]:
-    """The parts with a learned readout whose numbers of neurons have at most this loss with another readout."""
-    places = {layer.plan[n].place for n, curve in layer.curves[0].items() if curve.loss <= loss}
-    return [n for n, part in enumerate(layer.plan) if part.readout == "learned" and part.place in places]
-
-
-def _small(layer: Layer, n_rows: int) -> list[int]:
-    """The parts that are screened on so many rows: of every readout the largest with few components for so many."""
-    most, found = n_rows / (_ROWS_FOR_ONE * layer.algebra.dim), {}
-    for n in sorted(_unbeaten(layer), key=lambda n: layer.plan[n].neurons):
+def _largest(layer: Layer, components: float = np.inf) -> list[int]:
+    """Of every readout that is not learned the largest part with at most so many components, or the smallest."""
+    found: dict[str, int] = {}
+    for n in sorted(_cheap(layer.plan), key=lambda n: layer.plan[n].neurons):
         part = layer.plan[n]
-        if part.neurons <= most or part.readout not in found:
+        if part.neurons * layer.algebra.dim <= components or part.readout not in found:
             found[part.readout] = n
     return sorted(found.values())
 
@@ -201,6 +234,12 @@ def _some(rows: Rows, count: int, *, labels: bool) -> Rows:
         at = at[np.argsort(of_rows[at], kind="stable")]
         first = np.unique(of_rows[at], return_index=True)[1]
         at = at[np.union1d(first, np.linspace(0, len(at) - 1, count).astype(int))]
-    at = np.sort(at[:count] if not labels else at)
-    X, T = (np.asarray(array)[at] for array in (rows.X, rows.T))
+    return _rows_at(rows, np.sort(at if labels else at[:count]))
+
+
+def _rows_at(rows: Rows, at: NDArray[np.intp]) -> Rows:
+    """The rows at these places, in increasing order. Of a sparse array only a chunk and these rows become dense."""
+    of_chunks = [(chunk, at[(chunk.start <= at) & (at < chunk.stop)]) for chunk in chunks(len(rows), _CHUNK)]
+    parts = [rows.chunk(chunk).taken(places - chunk.start) for chunk, places in of_chunks]
+    X, T = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("X", "T"))
     return Rows(X, T, None if rows.weight is None else rows.weight[:][at])

@@ -4,6 +4,9 @@ A first pass over the rows gives the accumulator of the whole layer. That of its
 sums of all components contain those of every readout. So each part costs one decomposition, which serves every ridge.
 A second pass leaves out every row (`_training.leaving_out`). Generalised cross-validation does without it.
 
+A table that is learned has seen all rows, so leaving one out of the output layer alone would flatter it. Its rows are
+left out in two halves: errors of the one are those of a table that was learned from the other.
+
 The ridges of a path are compared as by an estimator that chooses its own ridge (`_solvers.ridge`): by squared errors
 that are raised where few degrees of freedom are left, and for labels by a loss of the labels.
 """
@@ -18,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperelm._backend.workspace import one_blas
-from hyperelm._estimators.candidates import Curve, Part
+from hyperelm._estimators.candidates import Curve, Part, averaged
 from hyperelm._network.layers import Given
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.losses import Loss, brier, log_loss, misses, squares
@@ -28,7 +31,7 @@ from hyperelm._solvers.spectrum import LABELS, PER_DECADE, VALUES, Caution, Spec
 from hyperelm._training.leaving_out import LeftOut, PartOfLayer
 from hyperelm._training.passes import Training
 from hyperelm._training.readouts import accumulator_of, free_unknowns, readouts_of
-from hyperelm._training.rows import LocalSource, itself
+from hyperelm._training.rows import LocalSource, Rows, itself
 
 _LOO_PER_DECADE = 3  # ridges of which "auto" takes leave-one-out residuals
 _FAR_RIDGE = 2.0  # times the best score by generalised cross-validation: ridges beyond it are not tried
@@ -110,13 +113,49 @@ class Scorer:
         accumulator = self.source.fold(training, itself).accumulator
         if self.solver == "auto" and not accumulator.is_safe:
             return self._curves(replace(training, method=SOLVERS["qr"][0]), plan)
-        parts, paths = zip(*(self._part_of_layer(training, accumulator, part) for part in plan))
+        learned = [part for part in plan if part.readout == "learned" and self.scoring.loss is not None]
+        known = [part for part in plan if part not in learned]
+        curves = dict(zip(known, self._curves_of(training, accumulator, known, accumulator, self.source)))
+        if learned:
+            halves = self._halves()
+            of_halves = []
+            for taught, left_out in zip(halves, reversed(halves)):
+                teacher = taught.fold(training, itself).accumulator
+                of_halves.append(self._curves_of(training, accumulator, learned, teacher, left_out))
+            curves |= dict(zip(learned, map(averaged, zip(*of_halves))))
+        return [curves[part] for part in plan]
+
+    def _halves(self) -> list[LocalSource]:
+        """Every other of the rows that count, and the rest: all rows, of which half have no weight."""
+        rows = self.source.first
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight[:]
+        place = np.cumsum(weight > 0)
+        if place[-1] < 2:
+            return [self.source, self.source]
+        parts = (Rows(rows.X, rows.T, weight * (place % 2 == odd)) for odd in (1, 0))
+        return [LocalSource([part], len(part), "") for part in parts]
+
+    def _curves_of(
+        self,
+        training: Training,
+        accumulator: Accumulator,
+        plan: Sequence[Part],
+        teacher: Accumulator,
+        left_out: LocalSource,
+    ) -> list[Curve]:
+        """The curves of parts that `accumulator` fits, by the errors of rows that are left out.
+
+        `teacher` is the accumulator that tables are learned from.
+        """
+        if not plan:
+            return []
+        parts, paths = zip(*(self._part_of_layer(training, accumulator, part, teacher) for part in plan))
         columns = training.output.columns
         # What normal equations leave of no error: 94 dB below the targets, 41 in single precision.
         least = float(np.finfo(accumulator.dtype).eps ** 0.6) * accumulator.square
         least /= max(accumulator.weight, 1) * columns
         curves = []
-        for part, path, scores in zip(parts, paths, self._scores(training, parts)):
+        for part, path, scores in zip(parts, paths, self._scores(training, parts, left_out)):
             unit, caution = part.spectrum.largest**2, self.scoring.caution
             # No candidate is preferred for an error that is smaller than rounding lets one know.
             lowest = 0.0 if caution is LABELS else part.spectrum.resolution(part.ridges) / columns
@@ -125,20 +164,22 @@ class Scorer:
             curves.append(Curve(path.ridges, errors, compared, unit, part.spectrum.floor * unit, seen, caution))
         return curves
 
-    def _scores(self, training: Training, parts: Sequence[PartOfLayer]) -> list[Scores]:
+    def _scores(self, training: Training, parts: Sequence[PartOfLayer], left_out: LocalSource) -> list[Scores]:
         """The mean loss of every ridge, and what ridges are compared by, for every part."""
         if self.scoring.loss is None:
             columns = training.output.columns
             by_gcv = [p.spectrum.accumulator.algebra.dim * p.spectrum.gcv(p.ridges) / columns for p in parts]
             return [Scores(of_ridges, of_ridges) for of_ridges in by_gcv]
-        sums = self.source.fold(LeftOut(training, parts, self.scoring.losses), itself)
+        sums = left_out.fold(LeftOut(training, parts, self.scoring.losses), itself)
         means = [total[:-1] / np.maximum(total[-1], np.finfo(np.float64).tiny) for total in sums]
         if self.scoring.caution is LABELS:
             finite = [np.where(np.isnan(of_part[:-1]), np.inf, of_part[:-1]) for of_part in means]
             return [Scores(losses[0], losses[-1]) for losses in finite]
         return [Scores.of(errors, leverage) for errors, leverage in means]
 
-    def _part_of_layer(self, training: Training, accumulator: Accumulator, part: Part) -> tuple[PartOfLayer, Path]:
+    def _part_of_layer(
+        self, training: Training, accumulator: Accumulator, part: Part, teacher: Accumulator
+    ) -> tuple[PartOfLayer, Path]:
         """The first neurons of a layer with one readout: their problem, and the ridges to try."""
         weights, d = training.encoder.weights, training.algebra.dim
         neurons, L = weights.shape[1], part.neurons
@@ -146,10 +187,10 @@ class Scorer:
         own = replace(training, encoder=Given(weights[:, :L]), readout=part.readout)
         if training.by_component:
             rest = np.arange(neurons * d, accumulator.unknowns)
-            accumulator = accumulator.restricted(np.append(np.arange(L * d), rest))
-            caution = self.scoring.caution
-            (readout, *_) = readouts_of(accumulator, own, "gcv", caution, random_starts=0, steps=_LEARNING)
-            accumulator = accumulator_of(readout, accumulator, own)
+            places, caution = np.append(np.arange(L * d), rest), self.scoring.caution
+            taught = teacher.restricted(places) if part.readout == "learned" else teacher
+            (readout, *_) = readouts_of(taught, own, "gcv", caution, random_starts=0, steps=_LEARNING)
+            accumulator = accumulator_of(readout, accumulator.restricted(places), own)
         else:
             accumulator = accumulator.restricted(kept)
         spectrum = Spectrum(accumulator, free_unknowns(accumulator, own))

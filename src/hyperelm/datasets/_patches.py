@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_sample_image
 
 _PHOTOGRAPHS = ("china.jpg", "flower.jpg")
 _TRAIN = 0.6  # the share of the width of a photograph, from the left, for training patches
@@ -37,6 +36,8 @@ def sample_patches(
     >>> sample_patches(10, size=8).shape
     (10, 8, 8, 3)
     """
+    from sklearn.datasets import load_sample_image  # takes time, and few programs need it
+
     if split not in ("train", "test"):
         raise ValueError(f"`split` must be 'train' or 'test', got {split!r}.")
     if n < 1:
