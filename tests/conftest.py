@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,9 @@ from hyperelm import Algebra, algebras
 
 pytest_plugins = ["browser"]
 LIBRARIES = ["numpy", "torch", "array_api_strict"]
+
+# Numba, which the package clifford uses, would give its number of threads to the OpenMP library of torch for good.
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 # Derandomised, so that a run on one machine says the same on another; no deadline on shared machines.
 settings.register_profile("hyperelm", deadline=None, derandomize=True, max_examples=25)
