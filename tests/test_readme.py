@@ -40,9 +40,8 @@ def test_results_are_those_of_the_page():
     spec.loader.exec_module(readme_table)
     page = (ROOT / "docs" / "real-data.md").read_text(encoding="utf-8")
     assert readme_table.updated(README, page) == README
-    more = page.replace(
-        "<!-- table summary -->\n", "<!-- table summary -->\n| [new](#new) | 1 | us | 2 | 0.1 | level |\n"
-    )
+    first = "| [wind-60](#wind-60) |"
+    more = page.replace(first, f"| [new](#new) | 1 | us | 2 | 0.1 | 3 of 4 | **level** | 0 / 1 / 2 |\n{first}", 1)
     assert "| [new](docs/real-data.md#new) | 1 | us | 2 | level |\n" in readme_table.updated(README, more)
 
 

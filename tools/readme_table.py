@@ -11,14 +11,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "real-data.md"
+_COLUMNS = ("our error", "best rival", "its error", "better")
 _TASK = re.compile(r"\| \[(?P<text>[^]]+)\]\((?P<page>[\w./-]*)#(?P<name>[\w-]+)\) \|(?P<rest>.*)\|")
 
 
 def results(page: str) -> dict[str, list[str]]:
     """Our error, the best rival, its error and who is better, for every task of the page."""
     summary = page.partition("<!-- table summary -->")[2].partition("<!-- end -->")[0]
-    rows = {match["name"]: [cell.strip() for cell in match["rest"].split("|")] for match in _TASK.finditer(summary)}
-    return {name: [ours, rival, error, better] for name, (ours, rival, error, _p, better) in rows.items()}
+    header = _cells(summary.strip().splitlines()[0].strip("|"))[1:]
+    rows = {match["name"]: dict(zip(header, _cells(match["rest"]), strict=True)) for match in _TASK.finditer(summary)}
+    return {name: [row[column].strip("*") for column in _COLUMNS] for name, row in rows.items()}
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.split("|")]
 
 
 def updated(readme: str, page: str) -> str:

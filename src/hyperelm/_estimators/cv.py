@@ -208,8 +208,8 @@ class ELMClassifierCV(ClassifierMixin, BaseSearch):
         "auto" looks at a path of ridges for every candidate and keeps the best.
     scoring : {"log_loss", "accuracy", "brier"}, default="log_loss"
         What is asked of the outputs for rows left out. "log_loss" and "brier" take probabilities in proportion to
-        exp(3 output), as the choice of a ridge in `ELMClassifier` does. For "accuracy", the ridges of a path are
-        compared by the log loss.
+        exp(a output), with the best of four scales a from 1.5 to 12, as the model that is fitted will be calibrated.
+        For "accuracy", the ridges of a path are compared by the log loss.
     n_draws : int, default=3
         Random hidden layers of a candidate. Algebras and weight scales that are far behind on the first have no others.
     solver : {"auto", "gram", "qr", "svd"}, default="auto"

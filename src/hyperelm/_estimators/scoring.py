@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,28 +42,34 @@ _LEARNING = 8  # steps of the search for a table; the model that is chosen has a
 class Scoring(NamedTuple):
     """What candidates are scored by.
 
-    loss : of rows left out; None for generalised cross-validation, which leaves none out
-    of_path : the loss by which the ridges of a path are compared; None where it is the same
+    losses : of rows left out, of which the one with the smallest mean counts; none for generalised cross-validation,
+        which leaves no row out
+    of_path : the losses by which the ridges of a path are compared; none where they are the same
     caution : what keeps the choice of a ridge from too small ones
     best : the score of no loss; the score of a candidate is this minus its mean loss
     """
 
-    loss: Loss | None
-    of_path: Loss | None = None
+    losses: tuple[Loss, ...]
+    of_path: tuple[Loss, ...] = ()
     caution: Caution = VALUES
     best: float = 0.0
 
-    @property
-    def losses(self) -> list[Loss]:
-        return [loss for loss in (self.loss, self.of_path) if loss is not None]
+    def scores(self, means: NDArray[np.float64]) -> Scores:
+        """From the means of all losses, (losses, ridges)."""
+        own, of_path = np.split(means, [len(self.losses)])
+        return Scores(own.min(axis=0), (of_path if len(of_path) else own).min(axis=0))
 
 
-OF_VALUES = {"loo": Scoring(squares), "gcv": Scoring(None)}
+# A model that is fitted is calibrated. Scales that are further apart than this hardly lose likelihood.
+_SCALES = (1.5, 3.0, 6.0, 12.0)
+_LOG_LOSSES = tuple(partial(log_loss, scale=scale) for scale in _SCALES)
+
+OF_VALUES = {"loo": Scoring((squares,)), "gcv": Scoring(())}
 OF_LABELS = {
-    "log_loss": Scoring(log_loss, None, LABELS),
+    "log_loss": Scoring(_LOG_LOSSES, (), LABELS),
     # A path of ridges has many with as few wrong labels.
-    "accuracy": Scoring(misses, log_loss, LABELS, best=1.0),
-    "brier": Scoring(brier, None, LABELS),
+    "accuracy": Scoring((misses,), _LOG_LOSSES, LABELS, best=1.0),
+    "brier": Scoring(tuple(partial(brier, scale=scale) for scale in _SCALES), (), LABELS),
 }
 
 
@@ -113,7 +120,7 @@ class Scorer:
         accumulator = self.source.fold(training, itself).accumulator
         if self.solver == "auto" and not accumulator.is_safe:
             return self._curves(replace(training, method=SOLVERS["qr"][0]), plan)
-        learned = [part for part in plan if part.readout == "learned" and self.scoring.loss is not None]
+        learned = [part for part in plan if part.readout == "learned" and self.scoring.losses]
         known = [part for part in plan if part not in learned]
         curves = dict(zip(known, self._curves_of(training, accumulator, known, accumulator, self.source)))
         if learned:
@@ -166,15 +173,15 @@ class Scorer:
 
     def _scores(self, training: Training, parts: Sequence[PartOfLayer], left_out: LocalSource) -> list[Scores]:
         """The mean loss of every ridge, and what ridges are compared by, for every part."""
-        if self.scoring.loss is None:
+        if not self.scoring.losses:
             columns = training.output.columns
             by_gcv = [p.spectrum.accumulator.algebra.dim * p.spectrum.gcv(p.ridges) / columns for p in parts]
             return [Scores(of_ridges, of_ridges) for of_ridges in by_gcv]
-        sums = left_out.fold(LeftOut(training, parts, self.scoring.losses), itself)
+        sums = left_out.fold(LeftOut(training, parts, [*self.scoring.losses, *self.scoring.of_path]), itself)
         means = [total[:-1] / np.maximum(total[-1], np.finfo(np.float64).tiny) for total in sums]
         if self.scoring.caution is LABELS:
             finite = [np.where(np.isnan(of_part[:-1]), np.inf, of_part[:-1]) for of_part in means]
-            return [Scores(losses[0], losses[-1]) for losses in finite]
+            return [self.scoring.scores(losses) for losses in finite]
         return [Scores.of(errors, leverage) for errors, leverage in means]
 
     def _part_of_layer(
@@ -201,7 +208,7 @@ class Scorer:
     def _is_tried(self, spectrum: Spectrum, path: NDArray[np.float64]) -> NDArray[np.bool_]:
         """The ridges of a path that are worth a try: generalised cross-validation tells which are far from the best."""
         tried = np.ones(len(path), dtype=bool)
-        if self.ridges is not None or self.scoring.loss is None or len(path) == 1:
+        if self.ridges is not None or not self.scoring.losses or len(path) == 1:
             return tried
         scores = spectrum.gcv(path, self.scoring.caution)
         permitted = is_permitted(spectrum.shares(path), scores, self.scoring.caution)
@@ -216,5 +223,5 @@ class Scorer:
     def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
         if spectrum.largest == 0:  # a constant layer
             return np.zeros(1)
-        path = spectrum.path(PER_DECADE if self.scoring.loss is None else _LOO_PER_DECADE)
+        path = spectrum.path(PER_DECADE if not self.scoring.losses else _LOO_PER_DECADE)
         return np.concatenate([[0.0], path]) if spectrum.accumulator.shows_no_ridge else path

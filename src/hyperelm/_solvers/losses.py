@@ -4,8 +4,8 @@ Every function takes errors e = y - t, (m, ridges, columns), of outputs y, and t
 losses of the rows, (m, ridges). A loss is NaN where the errors are.
 
 Targets of labels are indicators: 1 for the class of the row, 0 for the others. The outputs of least squares estimate
-the probabilities of the classes, but they may be negative or above 1. So probabilities p are in proportion to exp(3y),
-as those of a model that is not calibrated (`calibration`):
+the probabilities of the classes, but they may be negative or above 1. So probabilities p are in proportion to exp(ay)
+with a scale a (`calibration`):
 
 - `log_loss` is -log p of the class of the row;
 - `brier` is Σ (p - t)². For two classes it is half of that, as in scikit-learn.
@@ -30,16 +30,16 @@ def squares(e: NDArray[Any], t: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG001 (
     return np.asarray(np.einsum("mrc,mrc->mr", e, e) / e.shape[2])
 
 
-def log_loss(e: NDArray[Any], t: NDArray[Any]) -> NDArray[Any]:
+def log_loss(e: NDArray[Any], t: NDArray[Any], scale: float = DEFAULT_SCALE) -> NDArray[Any]:
     """-log of the probability of the label."""
     y = e + t
-    z = DEFAULT_SCALE * (y - y.max(axis=2, keepdims=True))
+    z = scale * (y - y.max(axis=2, keepdims=True))
     return np.asarray(np.log(np.exp(z).sum(axis=2)) - (z * t).sum(axis=2))
 
 
-def brier(e: NDArray[Any], t: NDArray[Any]) -> NDArray[Any]:
+def brier(e: NDArray[Any], t: NDArray[Any], scale: float = DEFAULT_SCALE) -> NDArray[Any]:
     """Σ (p - t)², half of it for two classes."""
-    p = softmax(DEFAULT_SCALE * (e + t), axis=2)
+    p = softmax(scale * (e + t), axis=2)
     return np.asarray(((p - t) ** 2).sum(axis=2) / (2 if e.shape[2] == 2 else 1))
 
 
