@@ -1,9 +1,9 @@
-"""The pictures of the README and of the page on the experiments, from the results of both and of the benchmark on wind:
+"""The pictures of the README and of the page on the experiments.
 
-hyperelm run lorenz && hyperelm run autoencoder && python benchmarks/wind.py --json wind.json
-python docs/make_pictures.py results-lorenz results-autoencoder wind.json
+That of the README shows the results in `benchmarks/real_data.json`, that of the page those of the experiments:
 
-`python docs/make_pictures.py wind.json` makes the picture of the wind alone.
+python docs/make_pictures.py
+hyperelm run lorenz && hyperelm run autoencoder && python docs/make_pictures.py results-lorenz results-autoencoder
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,11 +24,19 @@ from hyperelm.metrics import psnr
 SHOWN = ["real", "quaternions", "klein4", "R[+1,-1]"]
 IMAGES = 5
 STATIC = Path(__file__).parent / "_static"
+REAL_DATA = Path(__file__).parents[1] / "benchmarks" / "real_data.json"
+OURS, REAL, RIVAL = "tab:blue", "tab:orange", "black"
 WIND = {
-    "ridge regression": ("black", "--"),
-    "linear, complex": ("tab:blue", "--"),
-    "real": ("tab:orange", "-"),
-    "complex, modtanh": ("tab:blue", "-"),
+    "ridge regression": ("ridge regression", RIVAL, "--"),
+    "Nystroem, ridge": ("ridge on Nystroem features", RIVAL, "-"),
+    "GFDL": ("GFDL", RIVAL, ":"),
+    "real, 58 neurons": ("our real network, as large", REAL, "-"),
+    "complex, 60 neurons": ("our complex network", OURS, "-"),
+}
+COMPRESSION = {
+    "quaternions, principal components, code of 32": ("quaternions", OURS, "o"),
+    "R[+1,-1], principal components, code of 32": ("R[+1,-1]", OURS, "s"),
+    "real, principal components, code of 11": ("real", REAL, "o"),
 }
 
 
@@ -69,18 +78,28 @@ def wins(axis: plt.Axes, store: Store) -> None:
     axis.set_xticks([])
 
 
-def wind(axis: plt.Axes, results: Path) -> None:
+def wind(axis: plt.Axes, tasks: dict[str, Any]) -> None:
     """The error of a forecast over the number of training rows."""
-    found = json.loads(results.read_text(encoding="utf-8"))
-    axis.axhline(found["persistence"], color="grey", linestyle=":", label="persistence")
-    for name, (color, style) in WIND.items():
-        label = name if name.startswith(("ridge", "linear")) else f"network, {name}"
-        axis.plot(found["rows"], found["errors"][name], style, color=color, marker="o", markersize=4, label=label)
+    sizes = sorted(int(name.removeprefix("wind-")) for name in tasks if name.startswith("wind-"))
+    for name, (label, color, style) in WIND.items():
+        errors = [np.mean(tasks[f"wind-{size}"]["models"][name]["errors"]) for size in sizes]
+        axis.plot(sizes, errors, style, color=color, marker="o", markersize=4, label=label)
     axis.set(xscale="log", xlabel="training rows", ylabel="error, in standard deviations")
-    axis.set_xticks(found["rows"], [f"{count:,}" for count in found["rows"]])
+    axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axis.minorticks_off()
     axis.set_title("Wind at four sites, six hours ahead")
-    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(loc="upper right", frameon=False)
+
+
+def compression(axis: plt.Axes, task: dict[str, Any]) -> None:
+    """The error of photographs that were compressed, over the size of the model."""
+    points = {name: (model["parameters"], np.mean(model["errors"])) for name, model in sorted(task["models"].items())}
+    axis.plot(*zip(*(points[name] for name in points if name.startswith("PCA"))), "--^", color=RIVAL, label="plain PCA")
+    for name, (label, color, marker) in COMPRESSION.items():
+        axis.plot(*points[name], marker, color=color, label=f"ours, {label}")
+    axis.set(xlabel="parameters", ylabel="error of a value", ylim=(0, 0.04))
+    axis.set_xticks(ticks := [2000, 4000, 6000], [f"{tick:,}" for tick in ticks])
+    axis.set_title("Compression of photographs")
     axis.legend(loc="lower left", frameon=False)
 
 
@@ -98,14 +117,17 @@ def make_result(lorenz: Path, autoencoder: Path) -> None:
     save(figure, "result.png")
 
 
-def make_wind(results: Path) -> None:
-    figure, axis = plt.subplots(figsize=(7, 3.4), layout="constrained")
-    wind(axis, results)
-    save(figure, "wind.png")
+def make_real() -> None:
+    tasks = json.loads(REAL_DATA.read_text(encoding="utf-8"))
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained", width_ratios=[1.2, 1])
+    wind(axes[0], tasks)
+    compression(axes[1], tasks["compression"])
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+    save(figure, "real.png")
 
 
 if __name__ == "__main__":
-    *experiments, benchmark = map(Path, sys.argv[1:])
-    if experiments:
-        make_result(*experiments)
-    make_wind(benchmark)
+    make_real()
+    if sys.argv[1:]:
+        make_result(*map(Path, sys.argv[1:]))
