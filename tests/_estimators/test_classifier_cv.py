@@ -129,3 +129,11 @@ def test_as_good_a_choice_as_a_grid_search_on_real_data(source):
     search = ELMClassifierCV(**grid, readout="algebra", random_state=0).fit(train, y)
     other = GridSearchCV(ELMClassifier(random_state=0), grid, cv=3).fit(train, y)
     assert search.score(test, truth) >= other.score(test, truth) - 0.02
+
+
+@pytest.mark.parametrize("scoring", ["log_loss", "accuracy", "brier"])
+def test_jobs_do_not_change_the_result(scoring):
+    given = {"algebra": ["real", "complex"], "n_hidden": [3], "weight_scale": ["auto"], "random_state": 0}
+    one, two = (ELMClassifierCV(**given, scoring=scoring, n_jobs=jobs).fit(X, LABELS) for jobs in (1, 2))
+    assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    assert_array_equal(one.predict_proba(X), two.predict_proba(X))

@@ -408,3 +408,10 @@ def test_learned_tables_are_scored_on_rows_that_they_have_not_seen(monkeypatch):
         residuals = refitted_residuals(P, numbers, table, 0.7, all_but_the_bias(P, table))
         errors.append(np.mean(residuals[half::2, used] ** 2))
     assert -search.best_score_ == pytest.approx(np.mean(errors), rel=1e-7)
+
+
+def test_a_constant_layer_predicts_the_mean_everywhere():
+    X, y = np.ones((60, 4)), np.repeat([0.0, 10.0], 30)
+    search = ELMRegressorCV(["real"], [8], weight_scale=["auto"], random_state=0)
+    search.fit(X, y)
+    assert_allclose(search.predict(5 * np.random.default_rng(0).standard_normal((4, 4))), 5, atol=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import leave_one_out, rows_of
-from hyperelm import algebras, linalg
+from hyperelm import ELMRegressor, algebras, linalg
 from hyperelm._solvers.gram import Gram
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.solve import solve
@@ -183,3 +183,13 @@ def test_without_a_penalised_unknown():
     residuals = leave_one_out(accumulator, solve(accumulator, 0.5, free=[0]), H, T, free=[0])
     others = (T.sum(axis=0) - T) / 5
     np.testing.assert_allclose(np.abs(residuals), np.abs(T - others), atol=1e-12)
+
+
+def test_columns_that_the_bias_leaves_nothing_of_have_no_leverage():
+    """In single precision, 1 % of spread is less than the rounding of normal equations."""
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.standard_normal((200, 2)), 1 + 0.01 * rng.standard_normal(200)].astype(np.float32)
+    y = rng.standard_normal(200).astype(np.float32)
+    settings = {"direct_link": True, "weight_scale": 1e-3, "ridge": 2e-3, "random_state": 0}
+    model = ELMRegressor("real", 1, **settings, solver="gram").fit(X, y)
+    assert model.leverage(X).sum() <= 5.01  # the number of unknowns

@@ -31,6 +31,7 @@ situations = st.builds(
     level=st.lists(st.sampled_from(["ridge regression", "persistence"]), unique=True),
     beaten=st.booleans(),
     beyond=st.booleans(),
+    ordered=st.sampled_from(["", "time"]),
 )
 
 
@@ -44,7 +45,7 @@ situations = st.builds(
         (replace(TABLE, targets=2, beaten=True), "unlike things"),
         (LABELS, "Compare with extra trees"),
         (replace(LABELS, columns=100), "use MiniRocket"),
-        (SERIES, "In forecasts of a sensor"),
+        (SERIES, "In the forecasts of sensors"),
         (replace(SERIES, targets=3), "Few rows of vectors"),
         (replace(SERIES, rows=5000), "With so many rows, compare with"),
         (replace(SERIES, rows=5000, beyond=True), "Predict the differences between rows."),
@@ -69,9 +70,9 @@ def test_a_simpler_model_that_is_level_comes_first():
 
 @given(situations)
 def test_every_sentence_has_a_source_on_the_pages(data):
-    """One or two pieces of advice; none on a simpler model if a warning names a better one."""
+    """One to three pieces of advice; none on a simpler model if a warning names a better one."""
     found = advise(data)
-    assert len(found) == 1 + bool(data.level and not data.beaten)
+    assert len(found) == 1 + bool(data.level and not data.beaten) + bool(data.ordered)
     for advice in found:
         assert advice.sources
         for source in advice.sources:
@@ -107,3 +108,25 @@ def test_a_series_that_grows():
     for y, beyond in ((grows, True), (-grows, True), (waves, False), (np.hstack([waves, grows]), True)):
         task = Task(X, y, ["y"] * y.shape[1], plan, 3, 1, y)
         assert _fit.situation(fitted, task) == Situation("series", 100, 3, y.shape[1], [], False, beyond)
+
+
+def test_rows_in_the_order_of_an_input():
+    rng = np.random.default_rng(0)
+    noise, time, flag = rng.standard_normal(50), np.arange(50.0) // 7, np.arange(50.0) > 20
+    fitted = _fit.Fitted(SimpleNamespace(), SimpleNamespace(), {_fit.MINE: np.zeros(10)}, 1)
+    for last, ordered in ((time, "last"), (-time, "last"), (flag, ""), (noise, ""), (np.ones(50), "")):
+        task = Task(np.stack([noise, last], axis=1), noise[:, None], ["y"], ColumnPlan.of_numbers(["noise", "last"]))
+        assert _fit.situation(fitted, task).ordered == ordered
+    (first, _) = advise(replace(TABLE, ordered="time"))
+    assert first.text.startswith("The rows are in the order of 'time'.")
+
+
+def test_a_lead_that_may_be_chance_is_called_so():
+    mine = np.linspace(1, 2, 400)
+    for lead, words in (
+        (0.002, "better on the rows held out, though that may be chance."),
+        (0.1, "held out. Use that."),
+    ):
+        simple = mine - lead + 0.05 * (-1.0) ** np.arange(400)
+        fitted = _fit.Fitted(SimpleNamespace(), SimpleNamespace(), {_fit.MINE: mine, "ridge regression": simple}, 1)
+        assert words in fitted.warning

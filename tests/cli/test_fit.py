@@ -264,7 +264,7 @@ def test_a_warning_where_something_simpler_does_better(tmp_path):
     assert done.exit_code == 0
     assert done.stderr.startswith("Warning: ")
     assert "persistence" in done.stderr
-    assert "better on the rows held out. Use " in done.stderr
+    assert "better on the rows held out" in done.stderr
 
 
 def test_errors_and_choice_are_those_of_the_rows_held_out():

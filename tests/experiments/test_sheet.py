@@ -145,6 +145,10 @@ def test_remarks_say_what_is_not_plain(tmp_path):
     counted = sheet(tmp_path, ",a,b\n0,5,6\n1,7,8\n")
     assert counted.names == ["a", "b"]
     assert counted.remarks == ["The first column, which counts the rows, is left out."]
+    (said,) = (shuffled := sheet(tmp_path, ",a,b\n7,5,6\n3,7,8\n")).remarks
+    assert shuffled.names == ["a", "b"]
+    assert said == "The first column, which has no name and another whole number in every row, is left out."
+    assert sheet(tmp_path, ",a,b\n7,5,6\n7,7,8\n").names == ["1", "a", "b"]
 
 
 def test_what_the_user_says_counts(tmp_path):

@@ -108,7 +108,7 @@ def candidates_of(
         return
     best = _best_of_path(curves, rounding)
     ridge = float(_mean_ridges(curves)[best])
-    is_last = best == errors.shape[1] - 1 and _unit(curves) < ridge and bool(errors[:, best].mean() > rounding)
+    is_last = best == errors.shape[1] - 1 and 0 < curves[0].unit < ridge and bool(errors[:, best].mean() > rounding)
     yield common | {"ridge": ridge, "errors": errors[:, best], "is_bias_only": is_last}
 
 
@@ -118,7 +118,7 @@ def loss_of(curves: Sequence[Curve], rounding: float, *, is_path: bool) -> float
     Of labels it is what ridges are compared by, since that is finer than accuracy.
     """
     _, errors, compared = _matched(curves)
-    means = (compared if curves[0].caution is LABELS else errors).mean(axis=0)
+    means = (compared if curves[0].caution == LABELS else errors).mean(axis=0)
     return float(means[_best_of_path(curves, rounding)] if is_path else means.min())
 
 

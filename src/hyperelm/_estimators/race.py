@@ -99,7 +99,7 @@ class Race:
         """The layers that go on."""
         if len(layers) <= _FEW_LAYERS:
             return layers
-        rows = _some(self.scorer.source.first, n_rows, labels=self.scorer.scoring.caution is LABELS)
+        rows = _some(self.scorer.source.first, n_rows, labels=self.scorer.scoring.caution == LABELS)
         scorer = replace(self.scorer, source=LocalSource([rows], len(rows), ""))
         losses: dict[Layer, float] = {}
         entries = [(layer, _largest(layer, len(rows) / _ROWS_FOR_ONE)) for layer in layers]

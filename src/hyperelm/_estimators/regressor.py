@@ -273,9 +273,9 @@ class ELMRegressor(RegressorMixin, BaseELM):
     def _intervals(self, method: str) -> Intervals:
         if not isinstance(self._certainty, Intervals):
             raise ValueError(
-                f"{method} needs rows that were left out, of which this model has none: it was fitted to rows that are "
-                "read once, by partial_fit or from an iterator, or comes from a file of an earlier release. Call fit "
-                "with rows that can be read again."
+                f"{method} needs rows that were left out, of which this model has none: its last rows were read once, "
+                "by partial_fit or from an iterator, or taken out by forget, or it comes from a file of an earlier "
+                "release. Call fit with rows that can be read again."
             )
         return self._certainty
 

@@ -165,9 +165,9 @@ class Scorer:
         for part, path, scores in zip(parts, paths, self._scores(training, parts, left_out)):
             unit, caution = part.spectrum.largest**2, self.scoring.caution
             # No candidate is preferred for an error that is smaller than rounding lets one know.
-            lowest = 0.0 if caution is LABELS else part.spectrum.resolution(part.ridges) / columns
+            lowest = 0.0 if caution == LABELS else part.spectrum.resolution(part.ridges) / columns
             errors, compared = (path.filled(np.maximum(score, lowest)) for score in scores)
-            seen = 0.0 if caution is LABELS else least
+            seen = 0.0 if caution == LABELS else least
             curves.append(Curve(path.ridges, errors, compared, unit, part.spectrum.floor * unit, seen, caution))
         return curves
 
@@ -179,7 +179,7 @@ class Scorer:
             return [Scores(of_ridges, of_ridges) for of_ridges in by_gcv]
         sums = left_out.fold(LeftOut(training, parts, [*self.scoring.losses, *self.scoring.of_path]), itself)
         means = [total[:-1] / np.maximum(total[-1], np.finfo(np.float64).tiny) for total in sums]
-        if self.scoring.caution is LABELS:
+        if self.scoring.caution == LABELS:
             finite = [np.where(np.isnan(of_part[:-1]), np.inf, of_part[:-1]) for of_part in means]
             return [self.scoring.scores(losses) for losses in finite]
         return [Scores.of(errors, leverage) for errors, leverage in means]
@@ -221,7 +221,7 @@ class Scorer:
         return tried
 
     def _path(self, spectrum: Spectrum) -> NDArray[np.float64]:
-        if spectrum.largest == 0:  # a constant layer
-            return np.zeros(1)
+        if spectrum.largest == 0:  # a constant layer: any ridge leaves its weights at zero
+            return np.ones(1)
         path = spectrum.path(PER_DECADE if not self.scoring.losses else _LOO_PER_DECADE)
         return np.concatenate([[0.0], path]) if spectrum.accumulator.shows_no_ridge else path

@@ -106,6 +106,8 @@ def probes(method: LeaveOneOut, numbers: int) -> FloatArray:
         omega = _directions(penalised + reduced.root.shape[1], block.copies * numbers, block.is_complex, rng)
         omega = omega.astype(np.result_type(accumulator.dtype, np.complex64) if block.is_complex else accumulator.dtype)
         x = method.half_inverse(n, omega[:penalised])
+        if reduced.gone is not None:
+            x[reduced.gone] = 0
         if len(reduced.free):
             whole = np.empty((penalised + len(reduced.free), x.shape[1]), x.dtype)
             whole[reduced.kept], whole[reduced.free] = x, reduced.root @ omega[penalised:] - reduced.of_rows @ x

@@ -40,6 +40,7 @@ class Reduced:
     of_rows, of_targets : the coefficients of the kept columns of A and of t on the free ones, (free, K) and (free, R)
     root : W, (free, rank), with WWᴴ the pseudoinverse of the free columns' AᴴA
     explained : the part of ‖t‖² that the free columns explain
+    gone : the kept columns of which the free ones leave no more than rounding
     """
 
     problem: Any
@@ -49,6 +50,7 @@ class Reduced:
     of_targets: Array
     root: Array
     explained: float
+    gone: NDArray[np.intp] | None = None
 
     @classmethod
     def unchanged(cls, problem: Problem) -> Reduced:
@@ -73,6 +75,8 @@ class Reduced:
             # rows -= free @ of_rows, in place
             gemm = linalg.get_blas_funcs("gemm", (rows,))
             gemm(-1, self.of_rows.T, free.T, beta=1, c=rows.T, overwrite_c=True)
+        if self.gone is not None:
+            rows[:, self.gone] = 0
         return rows, t - free @ self.of_targets, free @ self.root
 
 
@@ -218,7 +222,8 @@ class NormalEquations:
         inside = root.conj().T @ self.cross[free]
         root = root / root.real.dtype.type(self.factor)  # the inverse of fF has 1/f
         problem = NormalEquations(gram, cross, self.multiplicity, self.factor)
-        return Reduced(problem, kept, free, weights, root @ inside, root, float(_squares(inside).sum()))
+        explained = float(_squares(inside).sum())
+        return Reduced(problem, kept, free, weights, root @ inside, root, explained, np.flatnonzero(gone))
 
     def cholesky(self, ridge: float) -> Cholesky | None:
         """The decomposition of f²AᴴA + λ. None where rounding has left that indefinite, or λ/f² overflows."""

@@ -36,7 +36,8 @@ class Situation:
     """What the advice depends on.
 
     `level` names simpler models that are no better, but chance may explain that. `beaten` says that one is better, and
-    `beyond` that the targets held out leave the range of those before.
+    `beyond` that the targets held out leave the range of those before. `ordered` names an input by which the rows are
+    ordered.
     """
 
     kind: Literal["numbers", "labels", "series"]
@@ -46,12 +47,24 @@ class Situation:
     level: Sequence[str] = ()
     beaten: bool = False
     beyond: bool = False
+    ordered: str = ""
 
 
 def advise(data: Situation) -> list[Advice]:
-    """At most two pieces of advice: on the simpler models, and on others."""
+    """At most three pieces of advice: on the order of the rows, on the simpler models, and on others."""
     others = {"numbers": _for_numbers, "labels": _for_labels, "series": _for_series}[data.kind]
-    return [*_on_simpler(data), others(data)]
+    return [*_on_order(data), *_on_simpler(data), others(data)]
+
+
+def _on_order(data: Situation) -> list[Advice]:
+    if not data.ordered:
+        return []
+    text = (
+        f"The rows are in the order of {data.ordered!r}. If you will predict later rows, the errors above and the "
+        "intervals are too good, since the rows held out lie between others. Use --series, or leave out what tells the "
+        "time with --exclude."
+    )
+    return [Advice(text, ["docs/command-line.md#series"])]
 
 
 def _on_simpler(data: Situation) -> list[Advice]:
@@ -102,8 +115,8 @@ def _for_series(data: Situation) -> Advice:
     if data.targets > 1 and data.rows <= FEW_ROWS and not data.beaten:
         return _VECTORS
     return Advice(
-        "In forecasts of a sensor such a network was 1 to 3 % better than ridge regression from 1,000 rows on, and not "
-        "with fewer. Expect no more.",
+        "In the forecasts of sensors that were measured, such a network was 1 to 3 % better than ridge regression from "
+        "1,000 rows on, and not with fewer.",
         ["docs/sensors.md#what-came-out-on-real-records"],
     )
 

@@ -118,7 +118,10 @@ class Fitted:
             return ""
         verbs = "are simpler and do" if len(self.better) > 1 else "is simpler and does"
         use = "one of them" if len(self.better) > 1 else "that"
-        return f"Warning: {listed(self.better)} {verbs} better on the rows held out. Use {use}."
+        ahead = (self.losses[MINE] - self.losses[name] for name in self.better)
+        sure = any(np.mean(more) > 2 * np.std(more) / len(more) ** 0.5 for more in ahead)
+        doubt = "" if sure else ", though that may be chance"
+        return f"Warning: {listed(self.better)} {verbs} better on the rows held out{doubt}. Use {use}."
 
 
 def fit(
@@ -223,7 +226,16 @@ def situation(fitted: Fitted, task: Task) -> Situation:
         level=fitted.level,
         beaten=bool(fitted.better),
         beyond=beyond,
+        ordered="" if task.window else _order(task),
     )
+
+
+def _order(task: Task) -> str:
+    """The first input that only rises or only falls from row to row, with three values or more; empty for none."""
+    steps = np.diff(task.X, axis=0)
+    is_ordered = (steps >= 0).all(axis=0) | (steps <= 0).all(axis=0)
+    at = np.flatnonzero(is_ordered & (np.count_nonzero(steps, axis=0) > 1))
+    return task.columns[at[0]] if len(at) else ""
 
 
 def explain(fitted: Fitted, task: Task) -> str:

@@ -63,7 +63,10 @@ def predict(model: Model, path: str, options: Options) -> Predictions:
     remarks = [*sheet.remarks, *remarks]
     clash = [name for name in keep if name in targets]
     if clash:
-        raise ValueError(f"--keep must not name targets, got {clash[0]!r}.")
+        raise ValueError(
+            f"--keep must not name targets, got {clash[0]!r}: predictions have that name. Rename the column of the "
+            "file to keep it."
+        )
     kept = {name: ["" if text is None else text for text in sheet.texts(name)] for name in keep}
     if not window:
         return Predictions({**kept, **_outputs(model, X, options)}, remarks)

@@ -245,8 +245,9 @@ def read_sheet(
         columns = [column[1:] for column in columns]
         if not len(columns[0]):
             raise ValueError(f"{option} must have rows of numbers, but {path} has none.")
-        if not names[0] and len(names) > 1 and _counts(columns[0]):
-            remarks.append("The first column, which counts the rows, is left out.")
+        if not names[0] and len(names) > 1 and (_counts(columns[0]) or _is_index(columns[0])):
+            what = "counts the rows" if _counts(columns[0]) else "has no name and another whole number in every row"
+            remarks.append(f"The first column, which {what}, is left out.")
             names, columns = names[1:], columns[1:]
     found = [name or str(n) for n, name in enumerate(names, start=1)] or [str(n + 1) for n in range(len(columns))]
     return Sheet(path, option, found, columns, 2 if names else 1, used, sign, remarks)
@@ -326,6 +327,12 @@ def _counts(column: NDArray[Any]) -> bool:
         str(first) == column[0].strip() and all(cell.strip() == str(n) for n, cell in enumerate(column, start=first))
         for first in (0, 1)
     )
+
+
+def _is_index(column: NDArray[Any]) -> bool:
+    """Whether a column has another whole number in every row, as the index of shuffled or filtered rows has."""
+    cells = [cell.strip() for cell in column]
+    return len(cells) > 1 and len(set(cells)) == len(cells) and all(cell.isdecimal() for cell in cells)
 
 
 def _header(first: list[str], named: Sequence[str], decimal: str) -> tuple[list[str], str]:
