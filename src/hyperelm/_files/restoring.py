@@ -110,7 +110,8 @@ class Reader:
         if not isinstance(parameters, dict):
             raise ValueError("a step lacks its parameters")
         # What has steps cannot be made without them, so scikit-learn is asked for the names alone.
-        names = kind._get_param_names if inner_steps(kind) else kind().get_params  # type: ignore[attr-defined]  # private
+        # `type` has neither of the two: every estimator of scikit-learn has both.
+        names = kind._get_param_names if inner_steps(kind) else kind().get_params  # type: ignore[attr-defined]
         known = set(names())
         unknown = parameters.keys() - (known - {*inner_steps(kind), *FIXED.get(kind, ())})
         if unknown:

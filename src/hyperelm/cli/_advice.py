@@ -77,12 +77,16 @@ def _on_simpler(data: Situation) -> list[Advice]:
     return [Advice(f"{as_well} Use {use}, or compare on more rows.", [source])]
 
 
-def _for_numbers(data: Situation) -> Advice:
+def _by_rows(data: Situation) -> Advice | None:
+    """For many rows, and for few rows of vectors."""
     if data.rows >= MANY_ROWS:
         return _MANY_ROWS
-    if data.targets > 1 and data.rows <= FEW_ROWS and not data.beaten:
-        return _VECTORS
-    return Advice(
+    is_strength = data.targets > 1 and data.rows <= FEW_ROWS and not data.beaten
+    return _VECTORS if is_strength else None
+
+
+def _for_numbers(data: Situation) -> Advice:
+    return _by_rows(data) or Advice(
         "If the columns are unlike things, compare with ridge regression on `Nystroem` features, which was better on "
         "such files, and with extra trees.",
         [_measured("tables-0"), _measured("tables-1")],
@@ -110,11 +114,7 @@ def _for_series(data: Situation) -> Advice:
             "Predict the differences between rows.",
             ["docs/command-line.md#series"],
         )
-    if data.rows >= MANY_ROWS:
-        return _MANY_ROWS
-    if data.targets > 1 and data.rows <= FEW_ROWS and not data.beaten:
-        return _VECTORS
-    return Advice(
+    return _by_rows(data) or Advice(
         "In the forecasts of sensors that were measured, such a network was 1 to 3 % better than ridge regression from "
         "1,000 rows on, and not with fewer.",
         ["docs/sensors.md#what-came-out-on-real-records"],
