@@ -73,7 +73,7 @@ class CholeskyOfRows:
         return self.of_rows.predicted(rows, t)
 
     def through(self, rows: Array) -> Array:
-        """aAᴴG⁻¹ of rows a, given aAᴴ/f."""
+        """aAᴴG⁻¹ of rows a, given aAᴴ/f: hence the product with f."""
         found = self.of_rows.through(rows)
         return found * found.real.dtype.type(self.of_rows.factor)
 
