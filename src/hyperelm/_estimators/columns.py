@@ -108,7 +108,7 @@ class ColumnStep:
         if self.kind == "number":
             return f"{self.name!r}: {gaps}." if self.gaps else ""
         if self.kind == "date":
-            what = f"is a date and becomes {_listed(self.parts)}"
+            what = f"is a date and becomes {listed(self.parts)}"
         else:
             what = f"is text and becomes one column for each of {len(self.levels)} levels ({_few(self.levels)})"
         return f"{self.name!r} {what}{'; ' + gaps if self.gaps else ''}."
@@ -200,6 +200,22 @@ class ColumnPlan:
         """
         return np.column_stack([step.apply(np.asarray(frame[step.name]), self.missing) for step in self.used])
 
+    def apply_to_cells(self, frame: Any) -> NDArray[np.float64]:
+        """The columns that come out of a `frame` as somebody has it, such as a DataFrame, (n, features).
+
+        Columns are taken by name. Texts may be of any type and dates may be texts of the form that the plan knows. Gaps
+        that the plan does not fill are refused.
+        """
+        found = {step.name: _cells(step, frame[step.name]) for step in self.used}
+        for step in self.used:
+            gaps = int(step.missing(found[step.name]).sum())
+            if gaps and self.missing in ("drop", "error"):
+                raise ValueError(
+                    f"`X` must have no missing values in {step.name!r}, since the model was fitted with --missing "
+                    f"{self.missing}, got {gaps:,}. Leave out such rows: X.dropna(subset=[{step.name!r}])."
+                )
+        return self.apply(found)
+
     def lines(self) -> list[str]:
         """What is done to each column that is not taken as it is, a sentence each."""
         return [line for step in self.steps if (line := step.line(self.missing))]
@@ -263,6 +279,73 @@ def _step(name: str, values: Values, note: str) -> ColumnStep:
     return ColumnStep(name, "levels", levels=tuple(levels), gaps=len(values) - len(present))
 
 
+def _cells(step: ColumnStep, column: Any) -> Values:
+    """The column of a DataFrame as numbers with NaN, dates with NaT or texts with None, which a step takes."""
+    if getattr(getattr(column, "dtype", None), "kind", "") == "M":  # dates in a time zone become those of UTC
+        found: Values = np.asarray(column, dtype="datetime64[s]")
+        if step.kind == "date":
+            return found
+    values = [None if _is_gap(value) else value for value in np.asarray(column, dtype=object)]
+    if step.kind == "levels":
+        return np.array([None if value is None else _text(value) for value in values], dtype=object)
+    if step.kind == "date":
+        return _dates(step, values)
+    numbers = np.array([np.nan if value is None else _number(value) for value in values], dtype=np.float64)
+    if np.isinf(numbers).any():
+        row = int(np.argmax(np.isinf(numbers)))
+        raise ValueError(
+            f"`X` must hold numbers in {step.name!r}, got {_shown(values[row])} in row {row} (the first is 0). Leave a "
+            "missing value empty."
+        )
+    return numbers
+
+
+def _dates(step: ColumnStep, values: Sequence[Any]) -> NDArray[np.datetime64]:
+    """Texts as dates of the form that the training file had."""
+    import pandas as pd
+
+    texts = np.array([None if value is None else _text(value) for value in values], dtype=object)
+    try:
+        found = pd.to_datetime(texts, format=step.note or "ISO8601", errors="coerce", utc=True)
+    except ValueError:  # such as quarters, which are a form of this library's own
+        found = pd.to_datetime(np.full(len(texts), None), utc=True)
+    dates = np.asarray(found.tz_localize(None)).astype("datetime64[s]")
+    wrong = np.isnat(dates) & np.array([text is not None for text in texts], dtype=bool)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        of = f" of the form {step.note}" if step.note else ""
+        raise ValueError(
+            f"`X` must hold dates{of} in {step.name!r}, got {_shown(texts[row])} in row {row} (the first is 0). "
+            "Make dates of the column with pandas.to_datetime."
+        )
+    return dates
+
+
+def _is_gap(value: Any) -> bool:
+    """Whether a cell of a DataFrame is missing: None, or NaN, NaT and pandas.NA, which do not equal themselves."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither equal nor unequal to anything
+        return True
+
+
+def _number(value: Any) -> float:
+    """The number in a cell of a DataFrame, infinite where it holds none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return np.inf
+
+
+def _shown(value: Any) -> str:
+    """A cell in a message."""
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
 def _parts(dates: NDArray[np.datetime64], parts: Sequence[str]) -> NDArray[np.float64]:
     """Year, month, day and hour (with its minutes as a fraction) of dates, (n, parts); NaN where there is none."""
     seconds = dates.astype("datetime64[s]")
@@ -313,7 +396,8 @@ def _singular(words: str) -> str:
     return f"{'is' if first == 'are' else first + 's'} {rest}"
 
 
-def _listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Words in a sentence: a, b and c."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
 
 

@@ -17,13 +17,15 @@ from hyperelm._backend.arrays import is_complex, without_others
 from hyperelm._estimators.base import BaseELM
 from hyperelm._estimators.checks import precision
 from hyperelm._estimators.classifier import ELMClassifier
-from hyperelm._estimators.columns import ColumnPlan
+from hyperelm._estimators.columns import ColumnPlan, listed
 from hyperelm._estimators.regressor import ELMRegressor
 from hyperelm._network.network import Scaling
 from hyperelm._training.fitting import Fitted
-from hyperelm._training.rows import Rows, Stored
+from hyperelm._training.rows import Array, Rows, Stored
 from hyperelm._training.scales import Columns, Scales
 from hyperelm._validation import FloatArray
+
+_SHOWN = 20  # a message lists at most so many names of columns
 
 
 class NamedColumns(BaseELM):
@@ -90,6 +92,45 @@ class NamedColumns(BaseELM):
         if reset:
             self.input_offset_, self.input_scale_ = _standard(rows.X, precision(rows.X))
         return (rows.X - self.input_offset_) / self.input_scale_, rows.T
+
+    def _check_X(self, X: Any, *, reset: bool, before: int | None = None) -> Array:
+        """A validated array. The columns of a DataFrame are taken by name where the model knows names of a file."""
+        if not reset and self._knows_names() and (names := _names_of(X)):
+            X = self._by_name(X, names)
+        return super()._check_X(X, reset=reset, before=before)
+
+    def _knows_names(self) -> bool:
+        """Whether `name_columns` was called. If a DataFrame was fitted, scikit-learn checks the names instead."""
+        columns = self.column_names_.tolist()
+        named = hasattr(self, "plan_json_") or columns != [str(n) for n in range(len(columns))]
+        return named and not hasattr(self, "feature_names_in_")
+
+    def _by_name(self, X: Any, names: list[str]) -> Any:
+        """The input columns of a DataFrame, which has either the columns of the file or those after the plan."""
+        plan, window = self.plan_, int(self.window_[0])
+        of_file = [step.name for step in plan.used]
+        if window > 1:
+            if {*of_file}.isdisjoint(names):
+                return X  # windows, whose columns have other names
+            raise ValueError(
+                f"`X` must have windows as rows, {window} rows of {_quoted(of_file)} beside each other, got a frame "
+                f"with the columns {_few(names)}. For the rows of a series use the command `hyperelm predict MODEL "
+                "DATA`, or make windows with `hyperelm.datasets.sliding_windows`."
+            )
+        if plan.features != of_file and {*plan.features} <= {*names}:
+            plan = ColumnPlan.of_numbers(plan.features)
+        wanted = [step.name for step in plan.used]
+        lacking = [name for name in wanted if name not in names]
+        if lacking:
+            noun = "columns" if len(lacking) > 1 else "column"
+            raise ValueError(
+                f"`X` must have the {noun} {_quoted(lacking)}, which the model needs, got {_few(names)}. Columns are "
+                "taken by name, in any order."
+            )
+        for name in wanted:
+            if (count := names.count(name)) > 1:
+                raise ValueError(f"`X` must have one column {name!r}, got {count}. Give them different names.")
+        return plan.apply_to_cells(X)
 
     def _name_by_number(self, inputs: int, targets: int) -> None:
         self.name_columns([str(n) for n in range(inputs)], [str(n) for n in range(targets)])
@@ -242,6 +283,20 @@ half_life, class_weight, random_state, verbose
     def _check_restored(self) -> None:
         super()._check_restored()
         self._check_columns(1)
+
+
+def _names_of(X: Any) -> list[str]:
+    """The names of the columns of a DataFrame; none where they are not all texts, or where X is something else."""
+    names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "__getitem__") else []
+    return names if all(isinstance(name, str) for name in names) else []
+
+
+def _quoted(names: list[str]) -> str:
+    return listed([repr(name) for name in names])
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
 def _columns(mean: FloatArray, spread: FloatArray) -> Columns:
