@@ -19,7 +19,7 @@ from hyperelm._solvers.losses import squares
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.spectrum import Spectrum
 from hyperelm._solvers.svd import AllRows
-from hyperelm._training.leaving_out import LeftOut, PartOfLayer
+from hyperelm._training.leaving_out import LeavingOut, PartOfLayer
 from hyperelm._training.passes import (
     FirstLook,
     Sampling,
@@ -272,7 +272,7 @@ def test_errors_of_rows_left_out(method, cuts):
     kept = [np.array([0, 1, 5]), np.arange(6)]
     spectra = [Spectrum(accumulator.restricted(unknowns), [len(unknowns) - 1]) for unknowns in kept]
     parts = [PartOfLayer(work, unknowns, spectrum, ridges) for unknowns, spectrum in zip(kept, spectra)]
-    sums = gathered(LeftOut(work, parts, [squares]), Rows(X, Y, None), cuts)
+    sums = gathered(LeavingOut(work, parts, [squares]), Rows(X, Y, None), cuts)
     H = hidden(X.reshape(30, 2, 4), W, H4)
     for total, unknowns in zip(sums, kept):
         P, free = left_matrix(H[:, unknowns], H4), [len(unknowns) - 1]

@@ -102,47 +102,6 @@ class ELMRegressorCV(RegressorMixin, BaseSearch):
     40
     """
 
-    def __init__(
-        self,
-        algebra: Any = "auto",
-        n_hidden: Any = "auto",
-        *,
-        n_parameters: Any = None,
-        activation: str | Function = "tanh",
-        weight_scale: Any = "auto",
-        bias: bool = True,
-        packing: str = "full",
-        direct_link: bool = False,
-        readout: Any = "auto",
-        ridge: Any = "auto",
-        scoring: str = "loo",
-        n_draws: int = 3,
-        solver: str = "auto",
-        chunk_size: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            algebra,
-            n_hidden,
-            n_parameters=n_parameters,
-            activation=activation,
-            weight_scale=weight_scale,
-            bias=bias,
-            packing=packing,
-            direct_link=direct_link,
-            readout=readout,
-            ridge=ridge,
-            scoring=scoring,
-            n_draws=n_draws,
-            solver=solver,
-            chunk_size=chunk_size,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-
     best_estimator_: ELMRegressor
     _model, _scorings, _simplest = ELMRegressor, OF_VALUES, "the mean of the targets"
 

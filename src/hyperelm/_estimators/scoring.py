@@ -29,7 +29,7 @@ from hyperelm._solvers.losses import Loss, brier, log_loss, misses, squares
 from hyperelm._solvers.ridge import Scores
 from hyperelm._solvers.solve import SOLVERS
 from hyperelm._solvers.spectrum import LABELS, PER_DECADE, VALUES, Caution, Spectrum, is_permitted
-from hyperelm._training.leaving_out import LeftOut, PartOfLayer
+from hyperelm._training.leaving_out import LeavingOut, PartOfLayer
 from hyperelm._training.passes import Training
 from hyperelm._training.readouts import accumulator_of, free_unknowns, readouts_of
 from hyperelm._training.rows import LocalSource, Rows, itself
@@ -177,7 +177,7 @@ class Scorer:
             columns = training.output.columns
             by_gcv = [p.spectrum.accumulator.algebra.dim * p.spectrum.gcv(p.ridges) / columns for p in parts]
             return [Scores(of_ridges, of_ridges) for of_ridges in by_gcv]
-        sums = left_out.fold(LeftOut(training, parts, [*self.scoring.losses, *self.scoring.of_path]), itself)
+        sums = left_out.fold(LeavingOut(training, parts, [*self.scoring.losses, *self.scoring.of_path]), itself)
         means = [total[:-1] / np.maximum(total[-1], np.finfo(np.float64).tiny) for total in sums]
         if self.scoring.caution == LABELS:
             finite = [np.where(np.isnan(of_part[:-1]), np.inf, of_part[:-1]) for of_part in means]

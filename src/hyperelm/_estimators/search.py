@@ -60,7 +60,7 @@ class BaseSearch(BaseEstimator):
         direct_link: bool = False,
         readout: Any = "auto",
         ridge: Any = "auto",
-        scoring: str,
+        scoring: str = "loo",
         n_draws: int = 3,
         solver: str = "auto",
         chunk_size: int | None = None,

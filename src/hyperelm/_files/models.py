@@ -100,7 +100,7 @@ def save(model: Any, path: str | os.PathLike[str], *, state: bool = False) -> No
     >>> bool(np.all(again.predict(X) == model.predict(X)))
     True
     """
-    model = getattr(model, "best_estimator_", model) if not isinstance(model, ELMRegressorCV) else model
+    model = getattr(model, "best_estimator_", model)  # of any search, which may hold a pipeline
     if isinstance(model, Pipeline):
         header, arrays = _pipeline(model, state)
     else:

@@ -27,6 +27,8 @@ from hyperelm._validation import FloatArray
 
 Basis = NDArray[np.float64]
 
+_MEMORY = "wide"  # the scratch memory in which numbers form their planes
+
 
 @dataclass(frozen=True)
 class BlockBasis:
@@ -61,17 +63,12 @@ class Numbers:
     """A chunk of numbers, (m, n, d), and what was computed from it. Nothing is computed twice.
 
     An auto-encoder multiplies its inputs twice, first by the hidden weights and then, as targets, by the hidden layer.
-    Both take planes of the same numbers, so they share them through this object.
-
-    Parameters
-    ----------
-    array : array of shape (m, n, d)
-    memory : str
-        The scratch memory that planes are formed in. They are lost when other numbers form planes under this name.
+    Both take planes of the same numbers, so they share them through this object. The planes are lost when other numbers
+    form theirs.
     """
 
-    def __init__(self, array: FloatArray, memory: str = "wide") -> None:
-        self.array, self._memory = array, memory
+    def __init__(self, array: FloatArray) -> None:
+        self.array = array
         self._formed: tuple[Basis, FloatArray] | None = None  # the last basis: all planes are formed in the same memory
 
     @lazy
@@ -91,13 +88,13 @@ class Numbers:
     def planes(self, basis: Basis) -> FloatArray:
         """The planes of this basis, (p, m, n)."""
         if self._formed is None or not np.array_equal(self._formed[0], basis):
-            self._formed = basis, backend_of(self.array).planes(self.array, basis, self._memory)
+            self._formed = basis, backend_of(self.array).planes(self.array, basis, _MEMORY)
         return self._formed[1]
 
     def planes_by_support(self, basis_of: Callable[[tuple[int, ...]], Basis]) -> FloatArray:
         """The planes of the basis for the support. If possible, one pass finds the support, the planes and Σx²."""
         if "support" not in self.__dict__:
-            support, image, square = backend_of(self.array).examined(self.array, basis_of, self._memory)
+            support, image, square = backend_of(self.array).examined(self.array, basis_of, _MEMORY)
             self._formed = basis_of(support), image
             # The values of the lazy attributes:
             self.__dict__.update({"support": support} | ({} if square is None else {"square": square}))

@@ -40,8 +40,8 @@ class PartOfLayer:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Sums over rows that are left out, (losses + 2, ridges), for every part of the hidden layer.
+class LeavingOut:
+    """A pass that sums over rows that it leaves out, (losses + 2, ridges), for every part of the hidden layer.
 
     They are Σ wc loss for each of the `losses`, Σ wc times the leverage, and Σ wc.
     """

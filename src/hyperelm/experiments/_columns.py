@@ -22,7 +22,6 @@ from hyperelm.experiments._sheet import Sheet, read_sheet
 class Columns:
     """Names of columns, their values (n, columns), and remarks on how the file was read."""
 
-    path: str
     names: list[str]
     values: NDArray[np.float64]
     remark: str = ""
@@ -71,7 +70,7 @@ def read_csv(
         gaps = np.isnan(values[:, n])
         if gaps.any():
             raise sheet.refused(name, int(np.argmax(gaps)), "numbers without gaps", hint)
-    return Columns(path, names, values, " ".join(sheet.remarks))
+    return Columns(names, values, " ".join(sheet.remarks))
 
 
 def fixed(path: str, option: str = SERIES) -> tuple[str, str]:
@@ -85,10 +84,10 @@ def fixed(path: str, option: str = SERIES) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=2)
-def read_fixed(path: str, digest: str, option: str = SERIES, named: tuple[str, ...] = ()) -> Columns:
-    """All columns of a file with this digest."""
-    _check_digest(path, digest, option)
-    return read_csv(path, option, named)
+def read_fixed(path: str, digest: str) -> Columns:
+    """All columns of the file of a series with this digest."""
+    _check_digest(path, digest, SERIES)
+    return read_csv(path, SERIES)
 
 
 @lru_cache(maxsize=2)
