@@ -83,6 +83,26 @@ def test_parts_are_numpy_and_name_what_the_fit_found(model_class):
         parts.network = None
 
 
+@pytest.mark.parametrize("readout", ["algebra", "learned", "free"])
+@pytest.mark.parametrize("ridge", [0.1, "auto"])
+def test_rank_and_condition_are_those_of_the_hidden_layer_whenever_they_are_asked_for(readout, ridge):
+    model = fitted(ELMRegressor, readout=readout, ridge=ridge)
+    assert ("rank_" in vars(model)) == (readout == "learned")  # of which the estimator keeps another accumulator
+    later = pickle.loads(pickle.dumps(model))
+    exact = fitted(ELMRegressor, readout=readout, ridge=ridge, solver="qr")
+    for one in (model, later):
+        assert one.rank_ == exact.rank_
+        assert one.condition_ == pytest.approx(exact.condition_, rel=0.1)
+    model.partial_fit(X[:20], *(a[:20] for a in arguments(ELMRegressor)))
+    if readout != "learned":  # whose condition is infinite before and after
+        assert model.condition_ != later.condition_  # that of the first fit is forgotten
+
+
+def test_a_model_that_is_not_fitted_has_no_rank():
+    assert not hasattr(ELMRegressor(), "rank_")
+    assert not hasattr(ELMRegressor(), "condition_")
+
+
 def test_numbers_instead_of_columns():
     Z = X.reshape(60, 2, 4)
     model = ELMRegressor("klein4", 5, ridge=0.1, random_state=0).fit(Z, Z[:, :1])

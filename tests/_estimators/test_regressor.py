@@ -817,3 +817,15 @@ def test_large_algebras_by_the_formula(name):
     x = np.linalg.solve(P.T @ P + 0.1 * np.eye(L * d), P.T @ Y.reshape(-1))
     np.testing.assert_allclose(model.output_weights_.ravel(), x, rtol=0, atol=1e-10)
     np.testing.assert_allclose(model.predict(X).ravel(), P @ x, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("ridge", ["auto", "gcv", 1e-4])
+@pytest.mark.parametrize(("dtype", "spread"), [(np.float32, 3e-3), (np.float64, 1e-7)])
+def test_columns_that_hardly_vary_are_left_to_qr(ridge, dtype, spread):
+    """Normal equations lose them beside the bias: their spread is that of rounding."""
+    z = np.random.default_rng(0).standard_normal((600, 4))
+    X, y = (1 + spread * z).astype(dtype), z[:, 0].astype(dtype)
+    ridge = ridge if isinstance(ridge, str) else ridge * spread**2
+    model = ELMRegressor(n_hidden=10, ridge=ridge, random_state=0).fit(X[:500], y[:500])
+    assert model.solver_ == "qr"
+    assert model.score(X[500:], y[500:]) > 0.9

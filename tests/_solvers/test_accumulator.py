@@ -156,7 +156,7 @@ def test_integer_weights_are_repeated_rows(algebra, kind):
         one, other = solve(weighted, ridge), solve(repeated, ridge)
         np.testing.assert_allclose(one.coef, other.coef, rtol=0, atol=1e-10)
         assert one.ridge == pytest.approx(other.ridge, rel=1e-12)
-        assert one.rank == other.rank
+        assert one.spread.rank == other.spread.rank
     check_against_the_real_matrix(weighted, H, T, counts.astype(float))
 
 

@@ -50,8 +50,8 @@ def test_the_solution_of_least_norm(name, kind):
     solution = solve(accumulator, 0.0)
     np.testing.assert_allclose(solution.coef, least_squares(H, T, algebra), rtol=0, atol=1e-10)
     values = np.linalg.svd(left_matrix(H, algebra), compute_uv=False)
-    assert solution.rank == algebra.dim * M
-    assert solution.condition == pytest.approx(values[0] / values[-1], rel=1e-6)
+    assert solution.spread.rank == algebra.dim * M
+    assert solution.spread.condition == pytest.approx(values[0] / values[-1], rel=1e-6)
 
 
 @kinds

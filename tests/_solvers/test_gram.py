@@ -271,9 +271,9 @@ def test_largest_eigenvalue(algebra):
     H, T = rows_of(algebra, (20, 3, 2))
     P = linalg.left_matrix(H, algebra)
     accumulator = accumulated(Gram, algebra, H, T)
-    assert np.linalg.norm(P, 2) ** 2 <= accumulator._largest_eigenvalue() * (1 + 1e-12)
-    assert accumulator._largest_eigenvalue() <= np.linalg.norm(P) ** 2 * (1 + 1e-12)
-    assert Gram(algebra, 3, 2)._largest_eigenvalue() == 0
+    assert np.linalg.norm(P, 2) ** 2 <= accumulator.largest_eigenvalue * (1 + 1e-12)
+    assert accumulator.largest_eigenvalue <= np.linalg.norm(P) ** 2 * (1 + 1e-12)
+    assert Gram(algebra, 3, 2).largest_eigenvalue == 0
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_as_many_unknowns_as_rows_leave_no_residual(name, kind, size):
     algebra = algebras.get(name)
     H, T = rows_of(algebra, (size, size, 1))
     residuals, solution = residuals_of(kind, np.tanh(H), T, algebra)
-    assert solution.rank == size * algebra.dim
+    assert solution.spread.rank == size * algebra.dim
     assert np.isnan(residuals).all()
 
 

@@ -12,7 +12,7 @@ from hyperelm import ELMRegressor, algebras, linalg
 from hyperelm._algebra import forms
 from hyperelm._solvers.gram import LARGEST_CONDITION, Gram
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.solve import Solution, effective_condition, trusted
+from hyperelm._solvers.solve import Solution, Spread, effective_condition, trusted
 
 SOLVERS = ["gram", "qr", "svd", "auto"]
 methods = pytest.mark.parametrize("method", SOLVERS)
@@ -133,7 +133,7 @@ def test_products_of_inputs_and_targets_beyond_single_precision(of_A, of_B):
 
 
 def solution_of(condition, largest, ridge):
-    return Solution(np.zeros((1, 1, 1)), 1, condition, largest, ridge)
+    return Solution(np.zeros((1, 1, 1)), ridge, Spread(1, condition, largest))
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e9, np.inf])

@@ -50,8 +50,8 @@ def test_fewer_rows_than_unknowns(algebra, rows):
     np.testing.assert_allclose(
         linalg.to_real(solution.coef), np.linalg.lstsq(P, t, rcond=1e-12)[0], atol=1e-10 * np.abs(solution.coef).max()
     )
-    assert solution.rank == np.linalg.matrix_rank(P)
-    assert solution.condition == pytest.approx(np.linalg.cond(P), rel=1e-8)
+    assert solution.spread.rank == np.linalg.matrix_rank(P)
+    assert solution.spread.condition == pytest.approx(np.linalg.cond(P), rel=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -53,9 +53,9 @@ def test_ridge_with_unpenalised_rows(algebra, method, free, ridge):
     solution = solved(method, H, T, algebra, ridge, free=free)
     np.testing.assert_allclose(linalg.to_real(solution.coef), expected, rtol=0, atol=1e-10 * np.abs(expected).max())
     assert solution.ridge == ridge
-    assert solution.rank == np.linalg.matrix_rank(P)
-    assert solution.condition == pytest.approx(np.linalg.cond(P), rel=0.1)
-    assert solution.largest == pytest.approx(np.linalg.norm(P, 2), rel=0.05)
+    assert solution.spread.rank == np.linalg.matrix_rank(P)
+    assert solution.spread.condition == pytest.approx(np.linalg.cond(P), rel=0.1)
+    assert solution.spread.largest == pytest.approx(np.linalg.norm(P, 2), rel=0.05)
 
 
 @methods
@@ -178,9 +178,9 @@ def check_gcv(monkeypatch, method, algebra, H, T, *, weight=None, free=(), dtype
     assert chosen <= scores[is_permitted(100 * ridges / ridges[-2], scores)].min() * (1 + tol)
     fixed = solved(method, H, T, algebra, solution.ridge, weight, free, dtype=dtype)
     # Normal equations of a ridge so small that it is close to rounding are worth eps σ²/λ.
-    amplified = 1e3 * np.finfo(dtype).eps * (1 + solution.largest**2 / max(solution.ridge, 1e-6 * ridges[-1]))
+    amplified = 1e3 * np.finfo(dtype).eps * (1 + solution.spread.largest**2 / max(solution.ridge, 1e-6 * ridges[-1]))
     if method == "gram":
-        amplified = max(amplified, 1e3 * np.finfo(dtype).eps * solution.largest**2 / solution.ridge)
+        amplified = max(amplified, 1e3 * np.finfo(dtype).eps * solution.spread.largest**2 / solution.ridge)
     np.testing.assert_allclose(solution.coef, fixed.coef, rtol=0, atol=amplified * np.abs(fixed.coef).max())
     return solution, ridges, scores
 
@@ -263,12 +263,12 @@ def test_gcv_ends(method):
     algebra = algebras.get("quaternions")
     H, T = rows_of(algebra, (40, 4, 2), noise=0.0)
     solution = solved(method, H, T, algebra, "gcv")
-    assert solution.ridge <= 1e-9 * solution.largest**2
+    assert solution.ridge <= 1e-9 * solution.spread.largest**2
     rng = np.random.default_rng(0)
     H, T = np.ones((40, 1, 4)), rng.standard_normal((40, 1, 4))
     T -= T.mean(axis=0)
     solution = solved(method, H, T, algebra, "gcv")
-    assert solution.ridge == pytest.approx(solution.largest**2 / np.finfo(float).eps)
+    assert solution.ridge == pytest.approx(solution.spread.largest**2 / np.finfo(float).eps)
     assert solution.is_bias_only
     assert np.abs(solution.coef).max() < 1e-15
 
@@ -279,7 +279,7 @@ def test_gcv_with_weights_that_do_not_count_samples(method):
     H, T = rows_of(algebra, (40, 8, 2), noise=2.0)
     with pytest.warns(UserWarning, match=r"their sum is 1 on 40 rows\. Give them a mean of 1"):
         solution = solved(method, H, T, algebra, "gcv", np.full(40, 1 / 40), (7,))
-    assert solution.ridge == pytest.approx(solution.largest**2 / np.finfo(float).eps, rel=0.5)
+    assert solution.ridge == pytest.approx(solution.spread.largest**2 / np.finfo(float).eps, rel=0.5)
 
 
 @methods
@@ -314,7 +314,7 @@ def test_rtol_cuts_singular_values(algebra, method, ridge):
     U, sigma, Vt = np.linalg.svd(P, full_matrices=False)
     solution = solved(method, H, T, algebra, ridge, rtol=0.01)
     kept = sigma > 0.01 * sigma[0]
-    assert solution.rank == kept.sum() < len(sigma)
+    assert solution.spread.rank == kept.sum() < len(sigma)
     gains = sigma[kept] / (sigma[kept] ** 2 + solution.ridge)
     expected = Vt[kept].T @ (gains[:, None] * (U[:, kept].T @ t))
     np.testing.assert_allclose(linalg.to_real(solution.coef), expected, rtol=0, atol=1e-8 * np.abs(expected).max())

@@ -26,6 +26,7 @@ from hyperelm._estimators.checks import (
     warn_of,
 )
 from hyperelm._estimators.continuing import Continuing
+from hyperelm._lazy import lazy
 from hyperelm._network import activations
 from hyperelm._network.activations import Function
 from hyperelm._network.layers import Drawn, Encoder, bias_number, check_weight_scale, scales_of, times_auto
@@ -33,7 +34,7 @@ from hyperelm._network.layout import Layout, components
 from hyperelm._network.network import Network, Scaling
 from hyperelm._network.readout import check_readout
 from hyperelm._solvers.accumulator import Accumulator, Asleep
-from hyperelm._solvers.solve import SOLVERS, check_ridge
+from hyperelm._solvers.solve import SOLVERS, Spread, check_ridge, spread_of
 from hyperelm._training.certainty import Certainty
 from hyperelm._training.fitting import Fitted, fit_output
 from hyperelm._training.passes import FirstLook, Seen, Targets, Training, values
@@ -116,6 +117,28 @@ class BaseELM(Continuing, BaseEstimator):
     def n_parameters_(self) -> int:
         """All real numbers in both layers, and those of a table that was learned."""
         return self.network_.n_parameters
+
+    @lazy
+    def rank_(self) -> int:
+        """The rank of the hidden layer, without the ridge."""
+        return self._found_spread().rank
+
+    @lazy
+    def condition_(self) -> float:
+        """The condition of the hidden layer, without the ridge."""
+        return self._found_spread().condition
+
+    def _found_spread(self) -> Spread:
+        """What `fit` leaves open where the solution does not need it: it takes a decomposition of its own."""
+        accumulator = getattr(self, "_accumulator", None)
+        if accumulator is None:
+            raise AttributeError(f"{type(self).__name__} has no rank_ and no condition_ before it is fitted.")
+        spread = spread_of(accumulator.awake())
+        self._keep_spread(spread)
+        return spread
+
+    def _keep_spread(self, spread: Spread) -> None:
+        self.__dict__.update(rank_=spread.rank, condition_=spread.condition)
 
     # ------------------------------------------------------------------ parameters
 
@@ -252,8 +275,11 @@ class BaseELM(Continuing, BaseEstimator):
         layouts, activation = (training.input, training.output), training.activation
         self.network_ = Network(self.algebra_, *layouts, W, M, activation, fitted.readout, self._scaling())
         self._accumulator = accumulator if accumulator.leaves_out else None
-        self.rank_, self.condition_, self.ridge_ = solution.rank, solution.condition, solution.ridge
-        self.loo_error_ = fitted.loo_error
+        self.ridge_, self.loo_error_ = solution.ridge, fitted.loo_error
+        for name in ("rank_", "condition_"):  # those of an earlier fit
+            self.__dict__.pop(name, None)
+        if solution.spread is not None:
+            self._keep_spread(solution.spread)
         self.n_samples_seen_, self.solver_ = accumulator.n_rows, accumulator.method
         idle = fitted.readout.idle(bias_number(self.algebra_)) if self.bias else 0
         warn_of(self, solution, accumulator.n_rows, idle)
@@ -392,8 +418,7 @@ def put_together(model_class: type[E], parameters: Mapping[str, Any], parts: Par
     layout = parts.network.input
     model.n_features_in_ = layout.shape(1)[1]
     model._form = Form.of_layout(layout)
-    for name, value in (*parts.numbers.items(), *parts.arrays.items()):
-        setattr(model, name, value)
+    model.__dict__.update(parts.numbers, **parts.arrays)
     model.network_, model._accumulator, model._scales = parts.network, parts.accumulator, parts.scales
     model._certainty = parts.certainty
     if parts.multilabel:

@@ -294,9 +294,9 @@ def warn_of(model: Any, solution: Solution, n_rows: int, idle: int) -> None:
             stacklevel=6,
         )
     full = solution.coef.shape[0] * solution.coef.shape[2] - idle
-    if model.ridge == 0 and solution.rank < full:
+    if model.ridge == 0 and model.rank_ < full:
         warnings.warn(
-            f"The hidden layer has rank {solution.rank} of {full} on {n_rows} rows: "
+            f"The hidden layer has rank {model.rank_} of {full} on {n_rows} rows: "
             "the output weights of least norm were taken. Use fewer neurons, more rows, or a ridge.",
             RankDeficiencyWarning,
             stacklevel=6,

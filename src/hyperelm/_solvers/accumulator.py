@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,6 +210,11 @@ class Accumulator(KeepsFew, Remembers):
         length = math.hypot(factor * math.sqrt(self.square_H), math.sqrt(self.square))
         return length < 0.1 * float(np.finfo(self.dtype).max)
 
+    @property
+    def largest_eigenvalue(self) -> float:
+        """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds."""
+        return self.square_H * table_square(self.algebra)
+
     def shows(self, residual: float) -> bool:
         """Whether a sum of squared residuals is more than the rounding of the sums that it is a difference of.
 
@@ -405,6 +411,12 @@ def chunk_rows(algebra: Algebra, inputs: int, unknowns: int, targets: int, items
     planes_of_rows = min(len(scheme(algebra, search=False).terms), 2 * algebra.dim)
     numbers = unknowns if algebra.dim == 1 else planes_of_rows * (max(inputs, targets) + 2 * unknowns)
     return int(np.clip(_SCRATCH // max(1, itemsize * numbers), 64, 4096)) // 16 * 16
+
+
+@lru_cache(maxsize=256)
+def table_square(algebra: Algebra) -> float:
+    """The smallest c with ‖φ_L(h)‖² <= c‖h‖² for every number h, in the norm that sums squares."""
+    return float(np.linalg.norm(algebra.table.reshape(algebra.dim, -1), 2)) ** 2
 
 
 def row_square(array: FloatArray) -> float:

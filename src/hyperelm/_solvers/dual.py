@@ -37,23 +37,23 @@ Kind = TypeVar("Kind", bound=Triangular)
 
 @dataclass(frozen=True)
 class Thin:
-    """The matrix V = AᴴW, (K, r), as its two factors: A, (n, K), and W, (n, r)."""
+    """The matrix V = AᴴW, (K, r), as its two factors: the rows A, (n, K), and their coefficients W, (n, r)."""
 
     A: Array
-    W: Array
+    coefficients: Array
     __array_ufunc__ = None  # so that NumPy leaves products with it to this class
 
     def __getitem__(self, at: tuple[slice, Any]) -> Thin:
         """Some of the columns."""
         rows, columns = at
         assert rows == slice(None), rows
-        return Thin(self.A, self.W[:, columns])
+        return Thin(self.A, self.coefficients[:, columns])
 
     def __matmul__(self, right: Array) -> Array:
-        return _adjoint_product(self.A, self.W @ right)
+        return _adjoint_product(self.A, self.coefficients @ right)
 
     def __rmatmul__(self, left: Array) -> Array:
-        return np.asarray((left @ self.A.conj().T) @ self.W)
+        return np.asarray((left @ self.A.conj().T) @ self.coefficients)
 
 
 @dataclass(frozen=True)

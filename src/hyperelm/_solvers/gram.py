@@ -46,7 +46,7 @@ from hyperelm._backend.arrays import is_identity, to_numpy
 from hyperelm._backend.by_numpy import real_parts
 from hyperelm._backend.workspace import scratch
 from hyperelm._linalg.planes import Numbers, block_basis, coordinate_matrix, traces
-from hyperelm._solvers.accumulator import Accumulator, Embedding, mixed, row_square
+from hyperelm._solvers.accumulator import Accumulator, Embedding, mixed, row_square, table_square
 from hyperelm._solvers.dual import FewRows, problems_of_rows
 from hyperelm._solvers.problem import Array, NormalEquations
 from hyperelm._solvers.qr import QR
@@ -118,8 +118,7 @@ class Gram(Accumulator):
         """This accumulator while (σ₁² + λ)/λ, a bound of the squared condition, is below the limit; else a `QR`."""
         heaviest = 1.0 if weight is None else float(weight.max(initial=0.0))
         of_H, of_T = (heaviest * row_square(rows) for rows in (H, T))
-        table = self.algebra.table.reshape(self.algebra.dim, -1)
-        bound = self._largest_eigenvalue() + of_H * float(np.linalg.norm(table, 2)) ** 2
+        bound = self.largest_eigenvalue + of_H * table_square(self.algebra)
         limit = LARGEST_CONDITION[self.dtype.name]
         is_safe = self._holds(H.shape[0], of_H, of_T) and bound + ridge <= limit**2 * ridge
         return self if is_safe else QR.following(self)
@@ -130,8 +129,9 @@ class Gram(Accumulator):
     def resumed_by(self, method: type[Accumulator]) -> Accumulator:
         return QR.following(self) if method is QR else self
 
-    def _largest_eigenvalue(self) -> float:
-        """A number that no eigenvalue of Φ_L(H)ᵀΦ_L(H) exceeds: the largest trace of a block."""
+    @property
+    def largest_eigenvalue(self) -> float:
+        """Of the Gram matrices: the largest trace of a block."""
         return self._factor * self._factor * self._largest_trace() if self._has_forms else math.inf
 
     def _largest_trace(self) -> float:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from hyperelm._algebra.blocks import Block
 from hyperelm._linalg.planes import block_basis, block_matrix, coordinate_matrix, from_planes, planes, put_coordinates
 from hyperelm._solvers.accumulator import Accumulator, check_weight
 from hyperelm._solvers.dual import CholeskyOfRows, with_cholesky
-from hyperelm._solvers.problem import Array, Cholesky, Reduced
+from hyperelm._solvers.problem import Array, Cholesky, Reduced, in_single
 from hyperelm._solvers.spectrum import Spectrum, default_rtol, factors_of, project_out
 from hyperelm._validation import FloatArray
 
@@ -41,13 +41,18 @@ class BlockRows(NamedTuple):
     rows : (n, m, K), B(a), in the basis that the method takes
     rest : (n, m, copies, N), their targets
     free : (n, m, rank), AW of the free unknowns
-    squares : (n, n, m), the products AAᴴ of the rows of each number, where the method is `dual`
+    own : (n, n, m), AAᴴ of the n rows A of each number, where the method is `dual`
     """
 
     rows: Array
     rest: Array
     free: Array
-    squares: Array | None
+    own: Array | None
+
+    def in_single(self, stride: int) -> BlockRows:
+        """The rows of this stride in single precision, for a method that is not `dual`."""
+        rows, rest, free = (in_single(array[:, ::stride]) for array in (self.rows, self.rest, self.free))
+        return BlockRows(rows, rest, free, None)
 
 
 def block_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> list[BlockRows]:
@@ -58,13 +63,13 @@ def block_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> list[BlockR
         A = block_matrix(entries[basis.entry_slices[n]], block)
         t = coordinate_matrix(coordinates[basis.coordinate_slices[n]], block)
         rows, rest, free = method.reduced[n].project(A, t)
-        shape, squares = (block.size, len(H)), None
+        shape, own = (block.size, len(H)), None
         if method.is_dual:
             given = rows.reshape(*shape, rows.shape[1])
-            squares = np.einsum("pmk,qmk->pqm", given, given.conj())
+            own = np.einsum("pmk,qmk->pqm", given, given.conj())
         rows = method.in_basis(n, rows)
         rest, free = rest.reshape(*shape, block.copies, method.accumulator.targets), free.reshape(*shape, free.shape[1])
-        found.append(BlockRows(rows.reshape(*shape, rows.shape[1]), rest, free, squares))
+        found.append(BlockRows(rows.reshape(*shape, rows.shape[1]), rest, free, own))
     return found
 
 
@@ -137,7 +142,7 @@ class BySpectrum(NamedTuple):
         e = e - np.moveaxis(block.rest, 1, 3)[:, None]
         leverage = _leverages(lambda p, q: inverse @ (P[p] * P[q].conj()).T, block.free, len(ridges))
         loss = below.max(axis=1, initial=0) / below.min(axis=1, initial=np.inf, where=seen)
-        return e, leverage, _rounding(self.accumulator, loss[:, None])
+        return e, leverage, _rounding(self.accumulator, dtype, loss[:, None])
 
     def half_inverse(self, number: int, columns: Array) -> Array:
         """S^{-1/2} columns of the block with this number, for the first ridge."""
@@ -215,11 +220,12 @@ class AtOneRidge(NamedTuple):
             p, q = (0, 0) if is_scalar else (p, q)
             products = np.einsum("mk,mk->m", P[p], P[q].conj())
             # A S⁻¹ Aᴴ = (AAᴴ - products)/λ of few rows.
-            return products if block.squares is None else (block.squares[p, q] - products) / products.dtype.type(ridge)
+            return products if block.own is None else (block.own[p, q] - products) / products.dtype.type(ridge)
 
         leverage = _leverages(penalised, block.free, 1)
         # (n, m, copies, N) -> (n, 1, copies, N, m)
-        return e.transpose(0, 2, 3, 1)[:, None], leverage, _rounding(self.accumulator, np.full((1, 1), loss))
+        rounding = _rounding(self.accumulator, block.rows.real.dtype, np.full((1, 1), loss))
+        return e.transpose(0, 2, 3, 1)[:, None], leverage, rounding
 
     def half_inverse(self, number: int, columns: Array) -> Array:
         """G⁻¹ columns: like S^{-1/2}, C = G⁻¹ has CCᴴ = S⁻¹."""
@@ -288,13 +294,13 @@ def _leverages(penalised: Callable[[int, int], Array], free: Array, ridges: int)
     return leverage
 
 
-def _rounding(accumulator: Accumulator, loss: Array) -> Array:
-    """The rounding of leverages, where `loss` is the squared condition κ² of the matrix with the ridge.
+def _rounding(accumulator: Accumulator, dtype: np.dtype[Any], loss: Array) -> Array:
+    """The rounding of leverages in this precision; `loss` is the squared condition κ² of the matrix with the ridge.
 
     Up to 0.6 eps κ² was seen from normal equations, and up to 4 eps κ from qr.
     """
     loss = loss if accumulator.squares_condition else np.sqrt(loss)
-    return np.minimum((100 + 10 * loss) * np.finfo(accumulator.dtype).eps, 0.01)
+    return np.minimum((100 + 10 * loss) * np.finfo(dtype).eps, 0.01)
 
 
 def _solve_rows(matrices: Array, e: Array, rounding: Array) -> Array:

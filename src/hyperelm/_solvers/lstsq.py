@@ -113,9 +113,11 @@ def lstsq(
         if (solution := answer(accumulator, penalty, rtol=rtol, final=final)) is not None:
             break
     assert solution is not None  # the final accumulator always gives an answer
+    assert solution.spread is not None  # nobody said that it is not needed
     x = kept_beside(solution.coef, A)
     lengths = [float(norm(matmul(A[at, ...], x, algebra) - B[at, ...])) for at in chunks(A.shape[0], 512)]
-    return LstsqResult(x, solution.rank, solution.condition, math.hypot(*lengths), used.method, solution.ridge)
+    rank, condition, _ = solution.spread
+    return LstsqResult(x, rank, condition, math.hypot(*lengths), used.method, solution.ridge)
 
 
 def _checked_system(A: ArrayLike, B: ArrayLike, algebra: Algebra) -> tuple[FloatArray, FloatArray]:

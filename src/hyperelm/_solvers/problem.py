@@ -41,6 +41,7 @@ class Reduced:
     root : W, (free, rank), with WWᴴ the pseudoinverse of the free columns' AᴴA
     explained : the part of ‖t‖² that the free columns explain
     gone : the kept columns of which the free ones leave no more than rounding
+    hides : whether rounding may hide something in these columns: they are not zero
     """
 
     problem: Any
@@ -51,6 +52,7 @@ class Reduced:
     root: Array
     explained: float
     gone: NDArray[np.intp] | None = None
+    hides: bool = False
 
     @classmethod
     def unchanged(cls, problem: Problem) -> Reduced:
@@ -71,10 +73,7 @@ class Reduced:
         if not len(self.free):
             return A, t, A[:, :0]
         free, rows = A[:, self.free], np.take(A, self.kept, axis=1)
-        if rows.size:
-            # rows -= free @ of_rows, in place
-            gemm = linalg.get_blas_funcs("gemm", (rows,))
-            gemm(-1, self.of_rows.T, free.T, beta=1, c=rows.T, overwrite_c=True)
+        _subtract_product(rows, free, self.of_rows)
         if self.gone is not None:
             rows[:, self.gone] = 0
         return rows, t - free @ self.of_targets, free @ self.root
@@ -170,6 +169,10 @@ class NormalEquations:
         """The number K of unknowns."""
         return len(self.gram)
 
+    def in_single(self) -> NormalEquations:
+        """The same in single precision."""
+        return replace(self, gram=in_single(self.gram), cross=in_single(self.cross))
+
     def in_basis(self, rows: Array) -> Array:
         """Rows as `Cholesky` takes them: as they are."""
         return rows
@@ -215,7 +218,7 @@ class NormalEquations:
         coupling, gram, cross = self.gram[np.ix_(free, kept)], self.gram[np.ix_(kept, kept)], self.cross[kept]
         weights = root @ (root.conj().T @ coupling)  # (FᴴF)⁺ FᴴK
         before = gram.diagonal().real.copy()
-        gram -= coupling.conj().T @ weights
+        _subtract_product(gram, coupling.conj().T, weights)
         cross -= weights.conj().T @ self.cross[free]
         gone = gram.diagonal().real <= self._rounding * before
         gram[gone], gram[:, gone], cross[gone] = 0, 0, 0
@@ -223,7 +226,8 @@ class NormalEquations:
         root = root / root.real.dtype.type(self.factor)  # the inverse of fF has 1/f
         problem = NormalEquations(gram, cross, self.multiplicity, self.factor)
         explained = float(_squares(inside).sum())
-        return Reduced(problem, kept, free, weights, root @ inside, root, explained, np.flatnonzero(gone))
+        hides = bool(before[gone].any())
+        return Reduced(problem, kept, free, weights, root @ inside, root, explained, np.flatnonzero(gone), hides)
 
     def cholesky(self, ridge: float) -> Cholesky | None:
         """The decomposition of f²AᴴA + λ. None where rounding has left that indefinite, or λ/f² overflows."""
@@ -339,6 +343,19 @@ class Triangular:
 
 
 Problem = NormalEquations | Triangular
+
+
+def _subtract_product(c: Array, a: Array, b: Array) -> None:
+    """c -= ab, in place and without a matrix for the product. The rows of c are columns to BLAS."""
+    if c.size:
+        (gemm,) = linalg.get_blas_funcs(("gemm",), (c,))
+        gemm(-1, b.T, a.T, beta=1, c=c.T, overwrite_c=True)
+
+
+def in_single(x: Array) -> Array:
+    """Real or complex numbers in single precision; those beyond it are infinite."""
+    with np.errstate(over="ignore"):
+        return x.astype(np.complex64 if np.iscomplexobj(x) else np.float32)
 
 
 def _squares(x: Array) -> NDArray[np.float64]:

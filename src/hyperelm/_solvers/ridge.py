@@ -20,21 +20,23 @@ Three things keep the choice cheap.
 - Targets: with more than a few dozen targets T, real combinations TC of them are taken, with random signs in C. A real
   number commutes with every hypercomplex one, so TC has the solution MC and the errors times C, whose mean square is
   the same.
-- Unknowns: up to some hundreds, the singular vectors give the errors of all ridges at once (`_on_path`). Beyond, they
-  cost more than a Cholesky decomposition of S = AᴴA + λ for each of a handful of ridges. With S = GᴴG the leverage of a
-  row is ‖a G⁻¹‖², and the best ridge is bracketed in steps of two decades, then found by a parabola (`_bracketed`).
+- Unknowns: for few of them the singular vectors give the errors of all ridges at once (`_on_path`). For more, a
+  Cholesky decomposition of S = AᴴA + λ for each of a handful of ridges takes less time. With S = GᴴG the leverage of a
+  row is ‖a G⁻¹‖². The best ridge is bracketed in steps of two decades, then found by a parabola (`_bracketed`). Single
+  precision suffices to find it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._algebra.blocks import Block
 from hyperelm._backend import backend_of, chunks
 from hyperelm._backend.arrays import namespace, to_numpy
 from hyperelm._backend.workspace import one_blas
@@ -58,7 +60,6 @@ from hyperelm._solvers.spectrum import (
     Caution,
     Spectrum,
     best_permitted,
-    factors_of,
     hold_factors,
     is_permitted,
     project_out,
@@ -73,7 +74,11 @@ _FARTHEST = 0.25  # the share of these that are the rows farthest from the origi
 _COMBINATIONS = 32  # of the targets
 _SCRATCH = 2**19  # numbers in the errors of some rows for all ridges
 _HIGHEST = 2.0  # log₁₀ of the largest ridge, in units of σ₁², that is not infinite
-_DECOMPOSED = 800  # unknowns of a real block up to which its singular vectors are found
+_MODERATE = 1e15  # numbers between this and one over it are within single precision, and so are their products
+# A prediction in single precision is off by eps σ₁‖x‖, and ‖x‖ is at most ‖t‖/(2√λ). So its squared error is less than
+# 25 eps² σ₁²/λ times that of the bias. An error of 100 times as much is seen.
+_NOISE = 2500 * float(np.finfo(np.float32).eps) ** 2
+_DECOMPOSED = 800  # unknowns of a block up to which its singular vectors are found, if its rows are simple
 
 
 @dataclass
@@ -124,6 +129,9 @@ class Scores(NamedTuple):
         spare = np.isfinite(errors) & (left > 0)
         compared[spare] = errors[spare] * ((1 - leverage[spare]) / left[spare]) ** 2
         return cls(errors, compared)
+
+
+_NO_SCORES = Scores(np.full(1, np.inf), np.full(1, np.inf))  # of a ridge with which a matrix is indefinite
 
 
 def sample_size(accumulator: Accumulator) -> int:
@@ -184,19 +192,22 @@ def best_by_loo(
     mean = _Mean(sample, places, columns, labels)
     problems = accumulator.remembered("problems", (), accumulator.problems)
     with one_blas(accumulator.work):
-        if any(map(_is_large, problems)):
+        blocks, targets = block_basis(accumulator.algebra).blocks, sample.T.shape[1]
+        if any(_is_large(problem, block, targets) for problem, block in zip(problems, blocks)):
             return _bracketed(accumulator, project_out(accumulator, problems, free), mean)
         return _on_path(Spectrum(accumulator, free, problems), mean)
 
 
-def _is_large(problem: Problem) -> bool:
-    """Whether the singular vectors of this problem take longer than a handful of Cholesky decompositions.
+def _is_large(problem: Problem, block: Block, targets: int) -> bool:
+    """Whether all ridges of the path take longer than a handful of Cholesky decompositions.
 
-    The eigenvectors of a complex matrix take as long as those of a real one that is 2.5 times as large.
+    With singular vectors, every ridge of the path still has its own errors and leverages. These take longer than the
+    vectors where rows are complex, where leverages are matrices, and where there are several targets.
     """
     if not isinstance(problem, NormalEquations):
         return False
-    return problem.size * (2.5 if np.iscomplexobj(problem.gram) else 1.0) > _DECOMPOSED
+    is_simple = targets <= 2 and has_scalar_leverage(block) and not np.iscomplexobj(problem.gram)
+    return problem.size > (_DECOMPOSED if is_simple else _DECOMPOSED // 10)
 
 
 Part = tuple[slice, list[BlockRows]]  # some rows of the sample, and these rows in all blocks of the algebra
@@ -231,15 +242,15 @@ class _Mean:
 
     def scores(self, errors: Iterable[Errors], n_ridges: int = 1) -> Scores:
         """The scores of every ridge; infinite where a row has no such error."""
-        sample = self.sample
+        sample, count = self.sample, 0.0
         total, leverage, of_labels = np.zeros(n_ridges), np.zeros(n_ridges), np.zeros(n_ridges)
         for at, e, of_rows in errors:
+            count += float(sample.times[at].sum())
             leverage += sample.times[at] @ of_rows
             total += np.einsum("m,mrc,mrc->r", sample.times[at], e, e)
             if self.labels:
                 indicators = sample.T[at].reshape(len(e), 1, -1)[:, :, self.places]
                 of_labels += sample.times[at] @ log_loss(e, indicators)
-        count = sample.times.sum()
         scores = Scores.of(total / (self.columns * count), leverage / count)
         if not self.labels:
             return scores
@@ -283,38 +294,48 @@ def _joined(method: LeaveOneOut, errors: Iterable[Errors]) -> LeftOut:
     return LeftOut(method, np.concatenate(residuals)[:, 0], np.concatenate(leverages)[:, 0])
 
 
-def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean) -> Choice:
-    """From the scores of a handful of ridges λ = 10ᵘσ₁², in three steps.
+def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean, *, in_single: bool = True) -> Choice:
+    """From the scores of a handful of ridges λ = 10ᵘσ₁², in four steps.
 
     1. A coarse grid of u, in steps of two decades, gives a first best u.
     2. While the best u is the first or the last one tried, u moves on in that direction, in steps of one decade.
     3. A parabola through the best u and its two neighbours gives one more u, where the parabola is smallest.
+    4. Scores up to here are rough where that suffices (`_Trial.rough`). At the best u, all rows are left out in full
+       precision.
+
+    Leverages that are matrices take longer than all else. Where there are such, every second row decides.
     """
-    problems: list[NormalEquations] = [part.problem for part in reduced]
-    largest = max(problem.largest() for problem in problems)
+    largest = max(part.problem.largest() for part in reduced)
     alone = AtOneRidge(accumulator, reduced)
     parts = mean.parts(alone)
     of_bias = mean.scores(mean.errors(alone, parts))
     error_of_bias = float(of_bias.errors[0])
     if largest == 0:  # a constant layer: any ridge leaves its weights at zero
         return Choice(1.0, error_of_bias)
+    exact = _Trial(accumulator, reduced, mean, parts, largest)
+    stride = 1 if all(map(has_scalar_leverage, block_basis(accumulator.algebra).blocks)) else 2
+    rough = exact.rough(stride) if in_single else None
     known: dict[float, Scores] = {}
-    left_out: dict[float, LeftOut] = {}  # of the best u
+    kept: dict[float, tuple[Scores, LeftOut]] = {}  # those of all rows, at the best u that was tried in full precision
+
+    def exactly(u: float) -> Scores:
+        method, errors = exact.of(u)
+        scores = mean.scores(_every(stride, errors)) if method is not None else _NO_SCORES
+        if method is not None and all(scores.compared[0] <= known[other].compared[0] for other in kept):
+            kept.clear()
+            kept[u] = mean.scores(errors), _joined(method, errors)
+            hold_factors(accumulator, reduced, method.ridge, list(method.factors))
+        return scores
+
+    def roughly(u: float) -> Scores | None:
+        """In single precision; None where that does not show the error."""
+        method, errors = (None, []) if rough is None else rough.of(u)
+        scores = mean.scores(errors) if method is not None else _NO_SCORES
+        return scores if _NOISE * 10.0**-u * error_of_bias <= scores.errors[0] < np.inf else None
 
     def score(u: float) -> float:
         if u not in known:
-            ridge = largest**2 * 10**u
-            factors = factors_of(accumulator, reduced, ridge)
-            if factors is None:
-                known[u] = Scores(np.full(1, np.inf), np.full(1, np.inf))
-                return np.inf
-            method = AtOneRidge(accumulator, reduced, factors, ridge, largest)
-            errors = list(mean.errors(method, parts))
-            known[u] = mean.scores(errors)
-            if known[u].compared[0] <= min(scores.compared[0] for scores in known.values()):
-                left_out.clear()
-                left_out[u] = _joined(method, errors)
-                hold_factors(accumulator, reduced, ridge, factors)
+            known[u] = roughly(u) or exactly(u)
         return float(known[u].compared[0])
 
     def is_open(u: float) -> bool:
@@ -324,18 +345,78 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
         permitted = is_permitted(10.0 ** np.array([u, *above, np.inf]), scores, mean.caution)[0]
         return bool(permitted and (1 - 1e-9) * rounding <= 10**u and u <= _HIGHEST)
 
-    rounding = max(problem.floor for problem in problems)
+    rounding = max(part.problem.floor for part in reduced)
     lowest = float(np.log10(max(rounding, VALUES.extrapolation)))
     best = min(np.arange(lowest + 1, 0.5, 2.0).tolist() or [0.0], key=score)
     for step, end in ((1.0, max), (-1.0, min)):
         while best == end(known) and is_open(best + step):
             best = min((best, best + step), key=score)
-    best = min((best, _vertex(best, {u: score(u) for u in known})), key=score)
-    if of_bias.compared[0] <= score(best) + mean.rounding:
+    vertex = _vertex(best, {u: score(u) for u in known})
+    if vertex not in kept:
+        known[vertex] = exactly(vertex)  # at once, since in most cases it is the best
+    best = min((vertex, best), key=score)
+    if best not in kept:
+        kept.clear()
+        known[best] = exactly(best)
+    if rough is not None and score(best) == np.inf:
+        return _bracketed(accumulator, reduced, mean, in_single=False)
+    if best not in kept or of_bias.compared[0] <= kept[best][0].compared[0] + mean.rounding:
         ridge = largest**2 / float(np.finfo(accumulator.dtype).eps)
         return Choice(ridge, error_of_bias, mean.leaves_residual(error_of_bias))
     cut_off = best == min(known) and 10 ** (best - 1) < rounding
-    return Choice(largest**2 * 10**best, float(known[best].errors[0]), cut_off=cut_off, left_out=left_out.get(best))
+    scores, left_out = kept[best]
+    return Choice(largest**2 * 10**best, float(scores.errors[0]), cut_off=cut_off, left_out=left_out)
+
+
+def _every(stride: int, errors: Iterable[Errors]) -> Iterator[Errors]:
+    """The errors of every row whose place is a multiple of the stride."""
+    for at, e, leverages in errors:
+        yield slice(at.start, at.stop, stride), e[::stride], leverages[::stride]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Tries single ridges λ = 10ᵘσ₁², with a Cholesky decomposition for each.
+
+    parts : the rows that are left out
+    largest : σ₁
+    """
+
+    accumulator: Accumulator
+    reduced: Sequence[Reduced]
+    mean: _Mean
+    parts: Sequence[Part]
+    largest: float
+
+    def of(self, u: float) -> tuple[AtOneRidge | None, list[Errors]]:
+        """How rows are left out for one ridge, and their errors; None where a matrix is indefinite up to rounding."""
+        ridge = self.largest**2 * 10**u
+        factors = [part.problem.cholesky(ridge) for part in self.reduced]
+        if any(factor is None for factor in factors):
+            return None, []
+        method = AtOneRidge(self.accumulator, self.reduced, factors, ridge, self.largest)
+        return method, list(self.mean.errors(method, self.parts))
+
+    def rough(self, stride: int) -> _Trial | None:
+        """The same in single precision, for the rows of this stride; None where that does not hold the numbers.
+
+        The rounding of AᴴA to single precision acts like a change of the ridge by about 1e-8 σ₁². Scores were off by
+        less than 1 % for λ >= 1e-6 σ₁².
+        """
+        if self.accumulator.dtype != np.float64:
+            return None
+        problems = [part.problem.in_single() for part in self.reduced]
+        parts = [
+            (slice(at.start, at.stop, stride), [rows.in_single(stride) for rows in of_blocks])
+            for at, of_blocks in self.parts
+        ]
+        held = [problem.cross for problem in problems] + [rows.rest for _, of_blocks in parts for rows in of_blocks]
+        held += [problem.gram.diagonal() for problem in problems]
+        sizes = np.array([float(np.abs(array).max(initial=0)) for array in held])
+        if not np.all((sizes == 0) | (sizes > 1 / _MODERATE) & (sizes < _MODERATE)):
+            return None
+        reduced = [replace(part, problem=problem) for part, problem in zip(self.reduced, problems)]
+        return replace(self, reduced=reduced, parts=parts)
 
 
 def _vertex(best: float, scores: Mapping[float, float]) -> float:

@@ -147,7 +147,7 @@ def fit_without(
             "`X` and `y` must be rows that the model was fitted to, with the same weights: without these rows, its "
             "sums are not those of any rows. Give only rows that it has seen, and each as often as it was seen."
         )
-    fitted = _solved(Trained(left), training, _ridge_rule(ridge, once=True), labels, final=False)
+    fitted = _solved(Trained(left), training, _ridge_rule(ridge, once=True), labels, final=False, with_spread=True)
     limit = LARGEST_CONDITION[left.dtype.name]
     if fitted is None or effective_condition(fitted.solution) * math.sqrt(left.cancelled) > limit:
         raise ValueError(
@@ -233,7 +233,9 @@ def _by_leave_one_out(source: Source, training: Training, labels: bool, certain:
         is_seen = problem.shows(choice.error * output.columns * problem.weight)
         if not (final or (is_seen and not choice.cut_off)):
             return None
-        solution = answer(problem, choice.ridge, free=free_unknowns(problem, training), final=final)
+        free = free_unknowns(problem, training)
+        # An estimator can find the spread of the accumulator that it keeps, but not that of another one.
+        solution = answer(problem, choice.ridge, free=free, final=final, with_spread=problem is not accumulator)
     if solution is None:
         return None
     solution = replace(solution, is_bias_only=choice.is_bias_only)
@@ -276,14 +278,23 @@ def _checked(trained: Trained) -> Trained:
     return trained
 
 
-def _solved(trained: Trained, training: Training, ridge: float | str, labels: bool, final: bool) -> Fitted | None:
+def _solved(
+    trained: Trained,
+    training: Training,
+    ridge: float | str,
+    labels: bool,
+    *,
+    final: bool,
+    with_spread: bool = False,
+) -> Fitted | None:
     """The solution with a given ridge, or with the one that generalised cross-validation finds."""
     accumulator, caution = _checked(trained).accumulator, LABELS if labels else VALUES
     if not (final or accumulator.is_safe):
         return None
     chosen = readouts_of(accumulator, training, ridge, caution)[0]
     problem = accumulator_of(chosen, accumulator, training)
-    solution = answer(problem, ridge, free=free_unknowns(problem, training), final=final, caution=caution)
+    free, with_spread = free_unknowns(problem, training), with_spread or problem is not accumulator
+    solution = answer(problem, ridge, free=free, final=final, caution=caution, with_spread=with_spread)
     if solution is None:
         return None
     return Fitted(
