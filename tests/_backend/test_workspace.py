@@ -25,6 +25,7 @@ from hyperelm._backend.workspace import (
     at_work,
     current_team,
     cuts,
+    keeping_scratch,
     one_blas,
     pieces,
     scratch,
@@ -473,3 +474,41 @@ def test_copies_are_in_fortran_order(shape, dtype, layout):
     assert_array_equal(copy, array)
     copy[...] = 0
     assert_array_equal(array, before)
+
+
+@pytest.mark.skipif(not hasattr(workspace.mmap, "MAP_PRIVATE"), reason="scratch memory is plain memory on this system")
+def test_dropped_memory_serves_again():
+    """While it is kept, and not while a view is left; zeros are zeros again."""
+
+    def address(array):
+        return array.__array_interface__["data"][0]
+
+    with keeping_scratch():
+        first = scratch((2**18,), np.float64)
+        first[...] = 1
+        view, place = first[5:9], address(first)
+        del first
+        other = scratch((2**18,), np.float64)
+        assert address(other) != place
+        assert view.tolist() == [1] * 4
+        del view
+        second = scratch((2**17, 2), np.float32)
+        assert address(second) == place
+        assert not second.any()
+        assert address(scratch((2**18,), np.float64)) != place
+        kept = second
+        del second
+        spare = workspace._spare.get()
+    assert workspace._spare.get() is None
+    del kept  # after the context its memory goes back to the system
+    assert spare.taken(1) is None
+
+
+@pytest.mark.skipif(not hasattr(workspace.mmap, "MAP_PRIVATE"), reason="scratch memory is plain memory on this system")
+def test_not_all_dropped_memory_is_kept(monkeypatch):
+    monkeypatch.setattr(workspace, "_SPARE", 2**22)
+    with keeping_scratch():
+        arrays = [scratch((2**18,), np.float64) for _ in range(4)]
+        del arrays
+        spare = workspace._spare.get()
+        assert [spare.taken(2**21) is None for _ in range(3)] == [False, False, True]

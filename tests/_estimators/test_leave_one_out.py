@@ -12,7 +12,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.preprocessing import scale
 
 from hyperelm import BiasOnlyWarning, ELMAutoencoder, ELMClassifier, ELMRegressor, load, save
-from hyperelm._solvers import ridge as choice
+from hyperelm._solvers import sample as choice
 
 X, Y = load_diabetes(return_X_y=True)
 X, Y = scale(X)[:60], scale(Y)[:60]

@@ -184,8 +184,16 @@ def test_one_ridge_takes_one_decomposition_of_few_rows(name):
     assert isinstance(method, AtOneRidge)
     assert method.is_dual
     P, penalty = left_matrix(H, algebra), penalised(algebra, 12, free=[11])
+    assert accumulator.are_kept(H)
+    for part in method.reduced:  # products of the rows with themselves are known already
+        whole = part.turned_back(part.problem.R)
+        np.testing.assert_allclose(
+            part.turned_back(part.problem.own_in_basis), part.problem.in_basis(whole), atol=1e-12
+        )
     residuals, leverages = residuals_by(method, H, T, None)
     np.testing.assert_allclose(residuals[:, 0], refitted_residuals(P, T, algebra, 0.3, penalty), rtol=1e-9, atol=1e-9)
+    some, _ = residuals_by(method, H[2:5], T[2:5], None)
+    np.testing.assert_allclose(some, residuals[2:5], rtol=1e-9, atol=1e-9)
     hat = np.diagonal(hat_matrix(P, 0.3, penalty)).reshape(7, -1).mean(axis=1)
     np.testing.assert_allclose(leverages[:, 0], hat, rtol=1e-9)
 

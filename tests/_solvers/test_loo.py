@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers import leave_one_out, rows_of
-from hyperelm import ELMRegressor, algebras, linalg
+from helpers import accumulated, leave_one_out, rows_of
+from hyperelm import Algebra, ELMRegressor, algebras, linalg
+from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.gram import Gram
+from hyperelm._solvers.loo import at_ridge, has_scalar_leverage, is_nearly_scalar, residuals_by
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.solve import solve
 from oracles import left_matrix, penalised, refitted_residuals
@@ -193,3 +195,41 @@ def test_columns_that_the_bias_leaves_nothing_of_have_no_leverage():
     settings = {"direct_link": True, "weight_scale": 1e-3, "ridge": 2e-3, "random_state": 0}
     model = ELMRegressor("real", 1, **settings, solver="gram").fit(X, y)
     assert model.leverage(X).sum() <= 5.01  # the number of unknowns
+
+
+@pytest.mark.parametrize("name", ["R[-1,+1]", "paper-Cl(1,1)", "octonions", "split-octonions", "sedenions"])
+def test_matrices_that_are_nearly_multiples_of_the_identity(name):
+    """Where they count as such, the errors of all rows together are those of the matrices to a few parts in a
+    thousand."""
+    algebra = algebras.get(name)
+    H, T = rows_of(algebra, (400 // algebra.dim, 100 // algebra.dim, 1))
+    accumulator = accumulated(Gram, algebra, H, T)
+    exact, rough = (residuals_by(at_ridge(accumulator, 1.0, (), is_exact=exact), H, T, None) for exact in (True, False))
+    assert not np.array_equal(exact[0], rough[0])
+    assert np.linalg.norm(rough[0]) == pytest.approx(np.linalg.norm(exact[0]), rel=0.02)
+    np.testing.assert_allclose(rough[1], exact[1], rtol=0.6)
+    assert rough[1].sum() == pytest.approx(exact[1].sum(), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_scalar", "is_near"),
+    [
+        ("real", True, True),
+        ("quaternions", True, True),
+        ("octonions", False, True),
+        ("biquaternions", False, True),
+        ("dual", False, False),  # the second component of a product has more terms than the first
+        ("dual-quaternions", False, False),
+    ],
+)
+def test_which_leverages_are_multiples_of_the_identity(name, is_scalar, is_near):
+    blocks = block_basis(algebras.get(name)).blocks
+    assert all(map(has_scalar_leverage, blocks)) == is_scalar
+    assert all(map(is_nearly_scalar, blocks)) == is_near
+
+
+def test_a_table_without_a_first_row_is_no_multiple():
+    table = np.zeros((2, 2, 2))
+    table[:, :, 1] = 1  # no product has a first component
+    assert not any(map(is_nearly_scalar, block_basis(Algebra(table)).blocks))
+    assert all(map(is_nearly_scalar, block_basis(Algebra(np.zeros((2, 2, 2)))).blocks))

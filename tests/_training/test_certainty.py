@@ -55,5 +55,5 @@ def test_rows_that_are_read_once_are_not_left_out(monkeypatch):
     ELMRegressor("real", 10, **settings).fit(iter([(X, y)])).partial_fit(X, y)
     ELMClassifier("real", 10, **settings).partial_fit(X, y > 0, [False, True])
     assert "leave-one-out" not in passes
-    ELMRegressor("real", 10, **settings).fit(X, y)
+    ELMRegressor("real", 10, chunk_size=50, **settings).fit(X, y)
     assert passes[-1] == "leave-one-out"

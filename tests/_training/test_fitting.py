@@ -13,11 +13,13 @@ from hyperelm import algebras
 from hyperelm._network.activations import get
 from hyperelm._network.layers import Given
 from hyperelm._network.layout import Layout
+from hyperelm._solvers import sample
 from hyperelm._solvers.gram import Gram
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.svd import AllRows
+from hyperelm._training import certainty
 from hyperelm._training.fitting import fit_output
-from hyperelm._training.passes import Training, values
+from hyperelm._training.passes import Trained, Training, values
 from hyperelm._training.rows import LocalSource, Rows
 from oracles import hidden, left_matrix, penalised, refitted_residuals, ridge_solution, to_real
 
@@ -31,10 +33,10 @@ PENALTY = penalised(ALGEBRA, 6, [5])
 RIDGES = [0.0, 0.3, "auto", "loo", "gcv"]
 
 
-def training(scale=1.0):
+def training(scale=1.0, chunk_size=None):
     """A pass with weights of this scale: small ones make neurons nearly linear, and the problem badly conditioned."""
     layouts = Layout.of(X, ALGEBRA, "full"), Layout.of(Y, ALGEBRA, "full")
-    return Training(Gram, Given(scale * W), True, False, get("tanh"), ALGEBRA, *layouts, values, None)
+    return Training(Gram, Given(scale * W), True, False, get("tanh"), ALGEBRA, *layouts, values, chunk_size)
 
 
 class Counted(LocalSource):
@@ -105,19 +107,38 @@ def test_the_error_of_rows_left_out(solver):
 )
 def test_passes_over_rows_that_can_be_read_again(solver, ridge, passes):
     source = Counted()
-    fitted = fit_output(source, training(), solver=solver, ridge=ridge)
+    fitted = fit_output(source, training(chunk_size=50), solver=solver, ridge=ridge)
     assert source.passes == passes
     assert fitted.accumulator.method == passes[0]
+
+
+@pytest.mark.parametrize("fewest", [256, 20])
+@pytest.mark.parametrize("ridge", ["auto", 0.3])
+def test_rows_of_one_chunk_are_left_out_without_a_second_pass(ridge, fewest, monkeypatch):
+    """All of them, or those that are drawn; the answer is that of a second pass."""
+    monkeypatch.setattr(sample, "_FEWEST", fewest)
+    monkeypatch.setattr(sample, "_NUMBERS", 0)
+    monkeypatch.setattr(certainty, "_ENOUGH", fewest)
+    monkeypatch.setattr(certainty, "_FEWEST", fewest)
+    source, other = Counted(), Counted()
+    fitted = fit_output(source, training(), solver="auto", ridge=ridge, certain=True)
+    assert source.passes == ["gram"]
+    monkeypatch.setattr(Trained, "sample", property(lambda _: None, lambda *_: None))
+    expected = fit_output(other, training(), solver="auto", ridge=ridge, certain=True)
+    assert other.passes == ["gram", "leave-one-out"]
+    assert fitted.solution.ridge == expected.solution.ridge
+    assert fitted.loo_error == expected.loo_error
+    assert_array_equal(fitted.certainty.residuals.quantiles, expected.certainty.residuals.quantiles)
 
 
 @pytest.mark.parametrize("ridge", [0.0, "gcv", "auto"])
 def test_a_problem_too_bad_for_normal_equations_is_read_again(ridge):
     source = Counted()
-    fitted = fit_output(source, training(1e-5), solver="auto", ridge=ridge)
+    fitted = fit_output(source, training(1e-5, chunk_size=50), solver="auto", ridge=ridge)
     assert type(fitted.accumulator) is QR
     assert source.passes[0] == "gram"
     assert source.passes[-1] == ("leave-one-out" if ridge == "auto" else "qr")
-    alone = fit_output(Counted(), training(1e-5), solver="qr", ridge=ridge)
+    alone = fit_output(Counted(), training(1e-5, chunk_size=50), solver="qr", ridge=ridge)
     assert_array_equal(fitted.solution.coef, alone.solution.coef)
 
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm._backend.workspace import current_team
-from hyperelm._solvers import ridge
+from hyperelm._solvers import ridge, sample
 from hyperelm._solvers.gram import Gram
 from hyperelm._solvers.qr import QR
 from hyperelm._training.rows import LocalSource, Rows, Stored, is_chunked, is_stored
@@ -200,11 +200,12 @@ def test_nothing_is_converted_as_a_whole(model, monkeypatch):
 def test_what_is_not_asked_for_is_not_read():
     """With a scale that is given, the first look at a classifier's rows reads its labels and no inputs.
 
-    Then both are read for the sums and to be left out.
+    Then both are read for the sums. Rows of one chunk are at hand to be left out, others are read again.
     """
-    inputs, labels = Watched(X), Watched(CODES)
-    ELMClassifier(**FIXED).fit(inputs, labels)
-    assert (inputs.reads, labels.reads) == (2 * ROWS, 3 * ROWS)
+    for chunk_size, more in ((None, 0), (100, ROWS)):
+        inputs, labels = Watched(X), Watched(CODES)
+        ELMClassifier(**FIXED, chunk_size=chunk_size).fit(inputs, labels)
+        assert (inputs.reads, labels.reads) == (ROWS + more, 2 * ROWS + more)
 
 
 def test_pieces_of_a_file_are_not_unpacked_for_every_few_rows():
@@ -222,7 +223,7 @@ def test_pieces_of_a_file_are_not_unpacked_for_every_few_rows():
 @pytest.mark.parametrize("kind", ["file", "chunks", "iterator"])
 def test_memory_does_not_grow_with_the_rows(tmp_path, kind, monkeypatch):
     for bound in ("_NUMBERS", "_SCRATCH"):  # of the rows that are kept to be left out
-        monkeypatch.setattr(ridge, bound, 2**14)
+        monkeypatch.setattr(ridge if bound == "_SCRATCH" else sample, bound, 2**14)
     rng = np.random.default_rng(1)
 
     def peak(rows):

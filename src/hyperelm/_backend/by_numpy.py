@@ -116,7 +116,7 @@ class NumpyBackend(Backend):
             return np.asarray(image[0])
         (n, k, parts), (*batch, M, L) = shape, image.shape[1:]
         dtype = np.result_type(image.dtype, np.complex64) if parts == 2 else image.dtype
-        matrix = scratch((*batch, n, M, k, L), dtype)
+        matrix = scratch((*batch, n, M, k, L), dtype, zeros=False)
         for target, part in zip(real_parts(matrix), np.moveaxis(image.reshape(n, k, parts, *batch, M, L), 2, 0)):
             target[...] = np.moveaxis(part, (0, 1), (-4, -2))
         return matrix.reshape(*batch, n * M, k * L)

@@ -15,7 +15,7 @@ are cut into as many pieces as there are threads, so the last bits of a result m
 
 Fresh memory for a chunk of rows costs more than the arithmetic that fills it. So a team lends buffers by name, and
 lends the same buffer again at the next chunk. Freed heap memory fragments, so large temporaries get their own pages
-(`scratch`).
+(`scratch`). While a ridge is chosen, these pages serve again (`keeping_scratch`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import math
 import mmap
 import os
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _LARGE = 2**20  # bytes; arrays of at least this size get their own pages
+_SPARE = 2**27  # bytes; dropped memory beyond this is not kept
 _WORTHWHILE = 3e8  # multiply-adds; threads cost more than they save for less work
 _WORTH_WAITING = 5e9  # multiply-adds; for less work the threads of a BLAS may lose more than they save
 
@@ -52,21 +54,77 @@ _WORTH_WAITING = 5e9  # multiply-adds; for less work the threads of a BLAS may l
 # ---------------------------------------------------------------------- memory
 
 
-def scratch(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """An array of zeros for temporary work, whose memory goes back to the system when the array is dropped."""
+class _Spare:
+    """Memory of scratch arrays that were dropped, for those to come. It goes back to the system when this is closed."""
+
+    def __init__(self) -> None:
+        self._memory: list[mmap.mmap] | None = []
+
+    def put(self, memory: mmap.mmap) -> None:
+        if self._memory is not None and sum(map(len, self._memory)) + len(memory) <= _SPARE:
+            self._memory.append(memory)
+
+    def taken(self, size: int) -> mmap.mmap | None:
+        """The smallest memory of at least this size; None if there is none."""
+        fitting = [memory for memory in self._memory or [] if size <= len(memory)]
+        if not fitting or self._memory is None:
+            return None
+        memory = min(fitting, key=len)
+        self._memory.remove(memory)
+        return memory
+
+    def close(self) -> None:
+        self._memory = None
+
+
+_spare: ContextVar[_Spare | None] = ContextVar("spare", default=None)
+
+
+@contextmanager
+def keeping_scratch() -> Iterator[None]:
+    """In this context the memory of a scratch array that is dropped serves the next one of its size.
+
+    New pages take as long as the arithmetic on them.
+    """
+    spare = _Spare()
+    token = _spare.set(spare)
+    try:
+        yield
+    finally:
+        _spare.reset(token)
+        spare.close()
+
+
+def scratch(shape: tuple[int, ...], dtype: DTypeLike, *, zeros: bool = True) -> NDArray[Any]:
+    """An array for temporary work, whose memory goes back to the system when the array is dropped.
+
+    It holds zeros unless nobody asks for them.
+    """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     if size < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):
-        return np.zeros(shape, dtype)
+        return np.zeros(shape, dtype) if zeros else np.empty(shape, dtype)
+    spare = _spare.get()
+    known = None if spare is None else spare.taken(size)
+    memory = _pages(size) if known is None else known
+    flat = np.frombuffer(memory, dtype, count=math.prod(shape))
+    if known is not None and zeros:
+        flat[...] = 0
+    if spare is not None:
+        weakref.finalize(flat, spare.put, memory).atexit = False  # every view of the memory keeps `flat` alive
+    return flat.reshape(shape)
+
+
+def _pages(size: int) -> mmap.mmap:
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, dtype).reshape(shape)
+    return memory
 
 
-def scratch_copy(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy of a matrix for temporary work, in Fortran order, as LAPACK overwrites it."""
-    copy = scratch(array.shape[::-1], array.dtype).T
+def scratch_copy(array: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """A copy of an array for temporary work, in Fortran order, as LAPACK overwrites it."""
+    copy = scratch(array.shape[::-1], array.dtype if dtype is None else dtype, zeros=False).T
     copy[...] = array
     return copy
 

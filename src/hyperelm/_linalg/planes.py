@@ -102,8 +102,12 @@ class Numbers:
 
 
 def block_matrix(entries: FloatArray, block: Block) -> NDArray[Any]:
-    """B(A) from its planes of entries, (n n [2], ..., M, L) -> (..., n M, n L), the block's own rows outermost."""
-    return backend_of(entries).assembled(entries, (block.size, block.size, block.parts))
+    """B(A) from its planes of entries, (k n [2], ..., M, L) -> (..., k M, n L), the block's own rows outermost.
+
+    All planes give all k = n rows of the block; those that come first give its first rows.
+    """
+    rows = entries.shape[0] // (block.size * block.parts)
+    return backend_of(entries).assembled(entries, (rows, block.size, block.parts))
 
 
 def coordinate_matrix(coordinates: FloatArray, block: Block) -> NDArray[Any]:

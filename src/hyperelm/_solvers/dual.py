@@ -121,6 +121,11 @@ class FewRows(Triangular):
         """aAᴴ/f of rows a, which serves every ridge."""
         return np.asarray(rows @ self.unit_rows.conj().T)
 
+    @property
+    def own_in_basis(self) -> Array:
+        """The same of the rows A themselves, AAᴴ/f."""
+        return self.dual.gram * self.dual.gram.real.dtype.type(self.factor)
+
     def largest(self) -> float:
         """An estimate of the largest singular value."""
         return self.dual.largest() if len(self.R) else 0.0

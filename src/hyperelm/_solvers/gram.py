@@ -324,9 +324,9 @@ class Gram(Accumulator):
     def _forms(self) -> FloatArray:
         """All forms Q_F of HᵀH, (F, L, L)."""
         signs, L = self._signs(), self.unknowns
-        forms = scratch((len(signs), L, L), self.dtype)
         if self._squares is None or self._plan is None:
-            return forms
+            return scratch((len(signs), L, L), self.dtype)
+        forms = scratch((len(signs), L, L), self.dtype, zeros=False)
         halves = 0.5 * self._plan.to_forms.astype(self.dtype)
         np.matmul(halves, to_numpy(self._squares).reshape(-1, L**2), out=forms.reshape(-1, L**2))
         for form, sign in zip(forms, signs):
@@ -365,18 +365,34 @@ class Gram(Accumulator):
         """B(H)ᴴB(H), (n L, n L), of every block."""
         forms, L, first = self._forms(), self.unknowns, 0
         for block, of_block in zip(block_basis(self._unit).blocks, gram_forms(self._unit)):
-            dtype = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
-            gram = scratch((block.size, L, block.size, L), dtype)
             own = forms[first : first + len(of_block.forms)]
             first += len(of_block.forms)
+            if np.array_equal(of_block.patterns, [[[1]]]):
+                yield own[0]
+                continue
+            dtype = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
+            gram = scratch((block.size, L, block.size, L), dtype, zeros=False)
             for part, patterns in zip(real_parts(gram), real_parts(of_block.patterns)):
                 if np.count_nonzero(patterns) > _DENSE:
                     product = patterns.reshape(len(patterns), -1).astype(self.dtype).T @ own.reshape(len(own), -1)
                     part[...] = product.reshape(block.size, block.size, L, L).swapaxes(1, 2)
                     continue
-                for form, q, r in np.argwhere(patterns):
-                    part[q, :, r] += self.dtype.type(patterns[form, q, r]) * own[form]
+                for q, r in np.ndindex(block.size, block.size):
+                    _put_combination(patterns[:, q, r], own, part[q, :, r])
             yield gram.reshape(block.size * L, block.size * L)
+
+
+def _put_combination(coefficients: NDArray[np.float64], matrices: FloatArray, out: FloatArray) -> None:
+    """out = Σ c_F M_F."""
+    used = np.flatnonzero(coefficients)
+    if len(used) == 0:
+        out[...] = 0
+    for n, form in enumerate(used):
+        c = out.dtype.type(coefficients[form])
+        if n == 0:
+            np.multiply(matrices[form], c, out=out)
+        else:
+            out += matrices[form] if c == 1 else c * matrices[form]
 
 
 def _in_these_forms(arrays: Mapping[str, NDArray[Any]], forms: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:

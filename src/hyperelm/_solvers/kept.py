@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hyperelm._backend import backend_of
+from hyperelm._backend.workspace import keeping_scratch
 from hyperelm._linalg.planes import Numbers
 from hyperelm._solvers.problem import Array
 from hyperelm._validation import FloatArray
@@ -53,6 +54,10 @@ class KeepsFew(ABC):
         """Whether to keep the rows when, after so many rows before, so many more come."""
         has_no_sums = before == sum(len(H) for H, _ in self.few)
         return self.keeps_few and has_no_sums and before + more < self.unknowns
+
+    def are_kept(self, H: FloatArray) -> bool:
+        """Whether these are the rows that are kept, in their order and without weights."""
+        return len(self.few) == 1 and np.array_equal(self.few[0][0], H)
 
     def take(self, H: FloatArray, T: Numbers) -> None:
         """Keep rows that were counted already, or add them. They may lie in scratch memory."""
@@ -98,7 +103,8 @@ class Remembers:
         """Keep what is made of the sums in this context, in which no rows come: a ridge is chosen, then used."""
         self._made = {}
         try:
-            yield
+            with keeping_scratch():
+                yield
         finally:
             self._made = None
 

@@ -19,58 +19,69 @@ infinite λ, in which only the unknowns without a penalty are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import Block
+from hyperelm._lazy import lazy
 from hyperelm._linalg.planes import block_basis, block_matrix, coordinate_matrix, from_planes, planes, put_coordinates
+from hyperelm._linalg.products import matmul
 from hyperelm._solvers.accumulator import Accumulator, check_weight
 from hyperelm._solvers.dual import CholeskyOfRows, with_cholesky
 from hyperelm._solvers.problem import Array, Cholesky, Reduced, in_single
 from hyperelm._solvers.spectrum import Spectrum, default_rtol, factors_of, project_out
 from hyperelm._validation import FloatArray
 
+_NEARLY = 0.25  # how uneven leverage matrices may be that count as multiples of the identity
+
 
 class BlockRows(NamedTuple):
     """m rows in one block of the algebra, without what the free unknowns explain of them (`Reduced.project`).
 
-    rows : (n, m, K), B(a), in the basis that the method takes
-    rest : (n, m, copies, N), their targets
-    free : (n, m, rank), AW of the free unknowns
-    own : (n, n, m), AAᴴ of the n rows A of each number, where the method is `dual`
+    rows : (k, m, K), the first k of the n rows of B(a), in the basis that the method takes
+    free : (k, m, rank), AW of the free unknowns
+    own : (k, k, m), AAᴴ of the k rows A of each number, where the method is `dual`
     """
 
     rows: Array
-    rest: Array
     free: Array
     own: Array | None
 
-    def in_single(self, stride: int) -> BlockRows:
-        """The rows of this stride in single precision, for a method that is not `dual`."""
-        rows, rest, free = (in_single(array[:, ::stride]) for array in (self.rows, self.rest, self.free))
-        return BlockRows(rows, rest, free, None)
+
+class SplitRows(NamedTuple):
+    """Rows to be left out: H, (m, L, d), and T, (m, N, d), and H in every block."""
+
+    H: FloatArray
+    T: FloatArray
+    blocks: list[BlockRows]
+
+    def in_single(self, at: NDArray[np.intp]) -> SplitRows:
+        """Some of the rows in single precision, for a method that is not `dual`."""
+        blocks = [BlockRows(in_single(rows[:, at]), in_single(free[:, at]), None) for rows, free, _ in self.blocks]
+        return SplitRows(in_single(self.H[at]), in_single(self.T[at]), blocks)
 
 
-def block_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> list[BlockRows]:
-    """Rows H, (m, L, d), and targets T, (m, N, d), in every block."""
-    basis, found = block_basis(method.accumulator.algebra), []
-    entries, coordinates = planes(H, basis.entries), planes(T, basis.coordinates)
+def split_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> SplitRows:
+    """Rows H, (m, L, d), and targets T, (m, N, d), as the method takes them."""
+    basis, blocks = block_basis(method.accumulator.algebra), []
+    are_kept = method.is_dual and method.accumulator.are_kept(H)
     for n, block in enumerate(basis.blocks):
-        A = block_matrix(entries[basis.entry_slices[n]], block)
-        t = coordinate_matrix(coordinates[basis.coordinate_slices[n]], block)
-        rows, rest, free = method.reduced[n].project(A, t)
-        shape, own = (block.size, len(H)), None
-        if method.is_dual:
-            given = rows.reshape(*shape, rows.shape[1])
-            own = np.einsum("pmk,qmk->pqm", given, given.conj())
-        rows = method.in_basis(n, rows)
-        rest, free = rest.reshape(*shape, block.copies, method.accumulator.targets), free.reshape(*shape, free.shape[1])
-        found.append(BlockRows(rows.reshape(*shape, rows.shape[1]), rest, free, own))
-    return found
+        k = method.n_taken(block)
+        first = basis.entry_slices[n].start
+        entries = planes(H, basis.entries[:, first : first + k * block.size * block.parts])
+        rows, free = method.reduced[n].project(block_matrix(entries, block))
+        own = _products(rows.reshape(k, len(H), rows.shape[1])) if method.is_dual else None
+        rows = method.own_in_basis(n)[: k * len(H)] if are_kept else method.in_basis(n, rows)
+        shape = k, len(H)
+        blocks.append(BlockRows(rows.reshape(*shape, rows.shape[1]), free.reshape(*shape, free.shape[1]), own))
+    return SplitRows(H, T, blocks)
 
 
 def residuals_by(
@@ -80,29 +91,39 @@ def residuals_by(
     if len(H) == 0:
         shape = (0, len(method.ridges), method.accumulator.targets, method.accumulator.algebra.dim)
         return np.zeros(shape, method.accumulator.dtype), np.zeros(shape[:2])
-    return left_out_by(method, block_rows(method, H, T), check_weight(sample_weight, len(H)))
+    return left_out_by(method, split_rows(method, H, T), check_weight(sample_weight, len(H)))
 
 
 def left_out_by(
-    method: LeaveOneOut, blocks: Sequence[BlockRows], weight: NDArray[np.float64] | None
+    method: LeaveOneOut, split: SplitRows, weight: NDArray[np.float64] | None
 ) -> tuple[FloatArray, NDArray[np.float64]]:
-    """`residuals_by` for rows that `block_rows` has split into the blocks of the algebra.
+    """`residuals_by` for rows that `split_rows` gives.
 
     The leverage is a mean over the d components, so that its sum over all rows is tr P_λ/d of the hat matrix P_λ.
     """
-    accumulator, ridges, m = method.accumulator, len(method.ridges), blocks[0].rows.shape[1]
+    accumulator, ridges, m = method.accumulator, len(method.ridges), len(split.H)
     basis, d, leverages = block_basis(accumulator.algebra), accumulator.algebra.dim, np.zeros((m, ridges))
     residuals = np.empty((d, m, ridges * accumulator.targets), accumulator.dtype)
-    for n, block in enumerate(basis.blocks):
-        e, leverage, rounding = method.residuals(n, blocks[n])
+    for n, (block, e) in enumerate(zip(basis.blocks, method.errors(split))):
+        leverage, rounding = method.leverages(n, split.blocks[n])
         if weight is not None:
             leverage *= weight
-        leverages += block.parts * block.copies / d * np.einsum("pprm->mr", leverage).real
-        left_out = _solve_rows(np.eye(block.size)[:, :, None, None] - leverage, e, rounding)
+        # A multiple of the identity is given by its first entry alone.
+        times = block.parts * block.copies * block.size / len(leverage)
+        leverages += times / d * np.einsum("pprm->mr", leverage).real
+        left_out = _solve_rows(np.eye(len(leverage))[:, :, None, None] - leverage, e, rounding)
         # (n, ridges, copies, N, m) -> (n m, copies ridges N)
         left_out = left_out.transpose(0, 4, 2, 1, 3).reshape(block.size * m, -1)
         put_coordinates(left_out, residuals, basis.coordinate_slices[n], block)
     return from_planes(residuals, basis.coordinates).reshape(m, ridges, accumulator.targets, d), leverages
+
+
+def _coordinates(numbers: FloatArray, algebra: Algebra) -> Iterator[Array]:
+    """Numbers (m, N, d) in every block, (n, m, copies, N)."""
+    basis, (m, N, _) = block_basis(algebra), numbers.shape
+    image = planes(numbers, basis.coordinates)
+    for block, at in zip(basis.blocks, basis.coordinate_slices):
+        yield coordinate_matrix(image[at], block).reshape(block.size, m, block.copies, N)
 
 
 class BySpectrum(NamedTuple):
@@ -110,6 +131,7 @@ class BySpectrum(NamedTuple):
 
     spectrum: Spectrum
     ridges: NDArray[np.float64]
+    is_exact: bool = True
 
     @property
     def accumulator(self) -> Accumulator:
@@ -123,26 +145,50 @@ class BySpectrum(NamedTuple):
     def is_dual(self) -> bool:
         return False
 
+    def own_in_basis(self, number: int) -> Array:
+        raise AssertionError("this method is not `dual`")
+
+    def n_taken(self, block: Block) -> int:
+        """How many of the n rows that a number has in the block are taken: all, since each of them is predicted."""
+        return block.size
+
     def in_basis(self, number: int, rows: Array) -> Array:
         """A V of rows A in the block with this number, in the unit σ₁."""
         scaled = rows / rows.real.dtype.type(self._unit)
         return np.asarray(scaled @ self.spectrum.parts[number].V)
 
-    def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
-        """The residuals e, (n, ridges, copies, N, m), of rows in the block with this number, their leverage matrices,
-        (n, n, ridges, m), without the weight, and the rounding of these, (ridges, 1)."""
-        (n, m, copies, N), P = block.rest.shape, block.rows
-        ridges, part, dtype = self.ridges, self.spectrum.parts[number], P.real.dtype
-        sigma, below, seen = self._denominators(number)
-        inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen).astype(dtype, copy=False)
-        # M = V diag(σ/(σ²+λ)) z, so e = A V diag(σ/(σ²+λ)) z - t.
-        coefficients = (inverse * sigma.astype(dtype))[:, None, :] * part.z.T  # (ridges, copies N, K)
-        predicted = coefficients.reshape(len(ridges) * copies * N, len(sigma)) @ P.reshape(n * m, len(sigma)).T
-        e = np.moveaxis(predicted.reshape(len(ridges), copies, N, n, m), 3, 0)
-        e = e - np.moveaxis(block.rest, 1, 3)[:, None]
-        leverage = _leverages(lambda p, q: inverse @ (P[p] * P[q].conj()).T, block.free, len(ridges))
+    def errors(self, split: SplitRows) -> Iterator[Array]:
+        """The residuals e of the fit in every block, (n, ridges, copies, N, m)."""
+        for number, (block, t) in enumerate(zip(split.blocks, _coordinates(split.T, self.accumulator.algebra))):
+            (n, m, copies, N), P, ridges = t.shape, block.rows, len(self.ridges)
+            sigma, below, seen = self._denominators(number)
+            inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen)
+            # M = V diag(σ/(σ²+λ)) z, so what the penalised unknowns predict is A V diag(σ/(σ²+λ)) z.
+            gains = (inverse * sigma).astype(P.real.dtype, copy=False)
+            coefficients = gains[:, None, :] * self.spectrum.parts[number].z.T  # (ridges, copies N, K)
+            predicted = coefficients.reshape(ridges * copies * N, len(sigma)) @ P.reshape(n * m, len(sigma)).T
+            e = np.moveaxis(predicted.reshape(ridges, copies, N, n, m), 3, 0)
+            if block.free.shape[2]:  # the free unknowns predict AWy
+                t = t - (block.free @ self.reduced[number].of_targets).reshape(t.shape)
+            yield e - np.moveaxis(t, 1, 3)[:, None]
+
+    def leverages(self, number: int, block: BlockRows) -> tuple[Array, Array]:
+        """The leverage matrices, (n, n, ridges, m), of rows in the block with this number, without the weight, and
+        their rounding, (ridges, 1).
+
+        Matrices that are multiples of the identity, or count as such, are (1, 1, ridges, m).
+        """
+        P, shown = block.rows, shown_rows(_block(self, number), is_exact=self.is_exact)
+        _, below, seen = self._denominators(number)
+        inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen).astype(P.real.dtype, copy=False)
+        leverage = np.empty((shown, shown, len(self.ridges), P.shape[1]), P.dtype)
+        for p in range(shown):
+            for q in range(p + 1):
+                leverage[p, q] = inverse @ (P[p] * P[q].conj()).T
+                leverage[q, p] = leverage[p, q].conj()
+        leverage += _products(block.free[:shown])[:, :, None]
         loss = below.max(axis=1, initial=0) / below.min(axis=1, initial=np.inf, where=seen)
-        return e, leverage, _rounding(self.accumulator, dtype, loss[:, None])
+        return leverage, _rounding(self.accumulator, P.real.dtype, loss[:, None])
 
     def half_inverse(self, number: int, columns: Array) -> Array:
         """S^{-1/2} columns of the block with this number, for the first ridge."""
@@ -173,12 +219,16 @@ class BySpectrum(NamedTuple):
         return sigma, below, seen
 
 
-class AtOneRidge(NamedTuple):
+@dataclass(frozen=True)
+class AtOneRidge:
     """One ridge, from S = GᴴG of every block: without singular vectors, which cost many times as much.
 
     With fewer rows than unknowns it is `dual`: the decomposition is then that of AAᴴ + λ (`_solvers.dual`). The ridge
     may be infinite: then the penalised unknowns are zero, and there are no factors. `largest` and `smallest` are
     singular values; the latter matters where the ridge is zero.
+
+    Without `is_exact`, here and in `BySpectrum`, leverage matrices that are nearly multiples of the identity count as
+    such (`is_nearly_scalar`).
     """
 
     accumulator: Accumulator
@@ -187,6 +237,7 @@ class AtOneRidge(NamedTuple):
     ridge: float = np.inf
     largest: float = 0.0
     smallest: float = 0.0
+    is_exact: bool = True
 
     @property
     def ridges(self) -> NDArray[np.float64]:
@@ -200,32 +251,47 @@ class AtOneRidge(NamedTuple):
         """Rows A in the block with this number as they are, or products of these with the rows that are kept."""
         return np.asarray(self.reduced[number].problem.in_basis(rows))
 
-    def residuals(self, number: int, block: BlockRows) -> tuple[Array, Array, Array]:
+    def own_in_basis(self, number: int) -> Array:
+        """The same of the rows that are kept: products of these with each other, which are known already."""
+        reduced = self.reduced[number]
+        return reduced.turned_back(reduced.problem.own_in_basis)
+
+    def n_taken(self, block: Block) -> int:
+        """How many of the n rows that a number has in the block are taken: those that show its leverage matrix."""
+        return shown_rows(block, is_exact=self.is_exact)
+
+    @lazy
+    def coef(self) -> FloatArray:
+        """The solution, (L, N, d)."""
+        xs = []
+        for number, part in enumerate(self.reduced):
+            if self.factors:
+                xs.append(self.factors[number].solution(part.problem.cross))
+            else:
+                columns = _block(self, number).copies * self.accumulator.targets
+                xs.append(np.zeros((len(part.kept), columns), part.root.dtype))
+        return self.accumulator.coef([part.restore(x) for part, x in zip(self.reduced, xs)])
+
+    def errors(self, split: SplitRows) -> Iterator[Array]:
+        """The residuals e of the fit in every block, (n, 1, copies, N, m), as e = HM - T in components."""
+        algebra, H = self.accumulator.algebra, split.H
+        e = matmul(H, self.coef.astype(H.dtype, copy=False), algebra) - split.T
+        for of_block in _coordinates(e, algebra):
+            yield of_block.transpose(0, 2, 3, 1)[:, None]
+
+    def leverages(self, number: int, block: BlockRows) -> tuple[Array, Array]:
         """As those of `BySpectrum`."""
-        (n, m, K), e, P, loss = block.rows.shape, -block.rest, block.rows[:, :, :0], 1.0
-        is_scalar, ridge = False, self.ridge
+        (_, m, K), k = block.rows.shape, self.n_taken(_block(self, number))
+        leverage, loss = _products(block.free[:k]), 1.0
         if self.factors:
-            factor, cross = self.factors[number], self.reduced[number].problem.cross
-            predicted = factor.predicted(block.rows.reshape(n * m, K), cross)
-            e = predicted.reshape(block.rest.shape) - block.rest
-            # A S⁻¹ Aᴴ = (A G⁻¹)(A G⁻¹)ᴴ. Where that is a multiple of 1 the first row of the block shows it.
-            is_scalar = has_scalar_leverage(block_basis(self.accumulator.algebra).blocks[number])
-            shown = block.rows[:1] if is_scalar else block.rows
-            P = factor.through(shown.reshape(len(shown) * m, K)).reshape(len(shown), m, K)
+            # A S⁻¹ Aᴴ = (A G⁻¹)(A G⁻¹)ᴴ, or of few rows (AAᴴ - (A G⁻¹)(A G⁻¹)ᴴ)/λ.
+            through = self.factors[number].through(block.rows[:k].reshape(k * m, K))
+            products = _products(through.reshape(k, m, K))
+            if block.own is not None:
+                products = (block.own[:k, :k] - products) / products.real.dtype.type(self.ridge)
+            leverage = leverage + products
             loss = (self.largest**2 + self.ridge) / (self.smallest**2 + self.ridge)
-
-        def penalised(p: int, q: int) -> Array:
-            if is_scalar and p != q:
-                return np.zeros(m)
-            p, q = (0, 0) if is_scalar else (p, q)
-            products = np.einsum("mk,mk->m", P[p], P[q].conj())
-            # A S⁻¹ Aᴴ = (AAᴴ - products)/λ of few rows.
-            return products if block.own is None else (block.own[p, q] - products) / products.dtype.type(ridge)
-
-        leverage = _leverages(penalised, block.free, 1)
-        # (n, m, copies, N) -> (n, 1, copies, N, m)
-        rounding = _rounding(self.accumulator, block.rows.real.dtype, np.full((1, 1), loss))
-        return e.transpose(0, 2, 3, 1)[:, None], leverage, rounding
+        return leverage[:, :, None], _rounding(self.accumulator, block.rows.real.dtype, np.full((1, 1), loss))
 
     def half_inverse(self, number: int, columns: Array) -> Array:
         """G⁻¹ columns: like S^{-1/2}, C = G⁻¹ has CCᴴ = S⁻¹."""
@@ -247,7 +313,7 @@ class LeftOut(NamedTuple):
     leverages: NDArray[np.float64]
 
 
-def at_ridge(accumulator: Accumulator, ridge: float, free: Sequence[int]) -> LeaveOneOut:
+def at_ridge(accumulator: Accumulator, ridge: float, free: Sequence[int], *, is_exact: bool = True) -> LeaveOneOut:
     """What leaves rows out for this ridge; `free` names unknowns that it does not penalise."""
     problems = accumulator.remembered("problems", (), accumulator.problems)
     free = free if ridge > 0 else ()  # without a ridge nothing is penalised
@@ -256,42 +322,67 @@ def at_ridge(accumulator: Accumulator, ridge: float, free: Sequence[int]) -> Lea
     factors = factors_of(accumulator, reduced, ridge) if normal else None
     if factors is not None:
         if ridge > 0:
-            return AtOneRidge(accumulator, reduced, factors, ridge, max(part.problem.largest() for part in reduced))
+            largest = max(part.problem.largest() for part in reduced)
+            return AtOneRidge(accumulator, reduced, factors, ridge, largest, is_exact=is_exact)
         extremes = [problem.extreme_values(factor) for problem, factor in zip(normal, factors)]
         largest, smallest = max(pair[0] for pair in extremes), min(pair[1] for pair in extremes)
         is_dual = any(problem.is_dual for problem in normal)  # whose inverse does not exist without a ridge
         if smallest > largest * np.sqrt(default_rtol(accumulator)) and not is_dual:
-            return AtOneRidge(accumulator, reduced, factors, ridge, largest, smallest)
-    return BySpectrum(Spectrum(accumulator, free, problems), np.array([ridge]))
+            return AtOneRidge(accumulator, reduced, factors, ridge, largest, smallest, is_exact)
+    return BySpectrum(Spectrum(accumulator, free, problems), np.array([ridge]), is_exact)
+
+
+def _block(method: LeaveOneOut, number: int) -> Block:
+    return block_basis(method.accumulator.algebra).blocks[number]
+
+
+def shown_rows(block: Block, *, is_exact: bool) -> int:
+    """How many of the n rows that a number has in this block show its leverage matrix: one, if it is a multiple of 1.
+
+    If it is nearly one, that counts as such unless the matrix is to be exact.
+    """
+    is_multiple = has_scalar_leverage(block) or (is_nearly_scalar(block) and not is_exact)
+    return 1 if is_multiple else block.size
+
+
+def has_scalar_leverage(block: Block) -> bool:
+    """Whether the leverage matrices of all rows are multiples of the identity, as those of quaternions are."""
+    return _unevenness(block) < 1e-12
+
+
+def is_nearly_scalar(block: Block) -> bool:
+    """Whether the leverage matrices of all rows are nearly multiples of the identity, as those of octonions are.
+
+    On real data, leave-one-out errors with such multiples were within 0.3 % of the exact ones.
+    """
+    return _unevenness(block) < _NEARLY
 
 
 @lru_cache(maxsize=256)
-def has_scalar_leverage(block: Block) -> bool:
-    """Whether the leverage matrices of all rows are multiples of the identity, as those of quaternions are.
+def _unevenness(block: Block) -> float:
+    """The mean distance of the leverage matrices P of random rows from P₀₀ times the identity, beside their size.
 
-    Their entries are polynomials in the components of the rows, over a common denominator. So what holds for random
-    rows holds for all.
+    The entries of P are polynomials in the components of the rows, over a common denominator. So a multiple of the
+    identity for random rows is one for all rows.
     """
     n, d = block.size, len(block.matrices)
-    numbers = np.random.default_rng(0).standard_normal((3, 2, d))
-    A = np.einsum("mld,dpq->pmql", numbers, block.matrices).reshape(3 * n, 2 * n)
-    hat = (A @ np.linalg.solve(A.conj().T @ A + np.eye(2 * n), A.conj().T)).reshape(n, 3, n, 3)
+    L = max(8, 128 // n)
+    m = 3 * L
+    numbers = np.random.default_rng(0).standard_normal((m, L, d))
+    A = np.einsum("mld,dpq->pmql", numbers, block.matrices).reshape(m * n, L * n)
+    hat = (A @ np.linalg.solve(A.conj().T @ A + np.eye(L * n), A.conj().T)).reshape(n, m, n, m)
     leverage = np.einsum("pmqm->mpq", hat)
-    return np.allclose(leverage, leverage[:, :1, :1] * np.eye(n), rtol=0, atol=1e-12)
+    first = leverage[:, :1, :1]
+    distance, size = np.linalg.norm(leverage - first * np.eye(n)), np.linalg.norm(first * np.eye(n))
+    return float(distance / size) if size > 0 else math.inf if distance > 0 else 0.0
 
 
-def _leverages(penalised: Callable[[int, int], Array], free: Array, ridges: int) -> Array:
-    """The leverage matrices, (n, n, ridges, m), of all unknowns.
-
-    `penalised` gives the entries for the penalised unknowns. The free ones add (AW)(AW)ᴴ of `free`, AW, (n, m, rank).
-    """
-    n, m, _ = free.shape
-    leverage = np.empty((n, n, ridges, m), free.dtype)
-    for p in range(n):
-        for q in range(p + 1):
-            leverage[p, q] = penalised(p, q) + np.einsum("mk,mk->m", free[p], free[q].conj())
-            leverage[q, p] = leverage[p, q].conj()
-    return leverage
+def _products(rows: Array) -> Array:
+    """AAᴴ of the n rows A, (n, K), of each of m numbers, from (n, m, K) to (n, n, m)."""
+    if len(rows) == 1:
+        return np.einsum("pmk,pmk->pm", rows, rows.conj())[None]
+    by_number = rows.transpose(1, 0, 2)
+    return np.matmul(by_number, by_number.conj().transpose(0, 2, 1)).transpose(1, 2, 0)
 
 
 def _rounding(accumulator: Accumulator, dtype: np.dtype[Any], loss: Array) -> Array:
@@ -306,8 +397,9 @@ def _rounding(accumulator: Accumulator, dtype: np.dtype[Any], loss: Array) -> Ar
 def _solve_rows(matrices: Array, e: Array, rounding: Array) -> Array:
     """Solve a small system for every row: matrices (n, n, ridges, m), right-hand sides (n, ridges, copies, N, m).
 
-    Both arrays are overwritten. The solution is NaN where the matrix is singular up to this rounding. Elimination works
-    on all rows at once, without pivoting: the matrices are Hermitian and have no negative eigenvalues.
+    A matrix (1, 1, ridges, m) stands for a multiple of the identity. Both arrays are overwritten. The solution is NaN
+    where the matrix is singular up to this rounding. Elimination works on all rows at once, without pivoting: the
+    matrices are Hermitian and have no negative eigenvalues.
     """
     n = len(matrices)
     singular = np.zeros(matrices.shape[2:], dtype=bool)
@@ -319,7 +411,9 @@ def _solve_rows(matrices: Array, e: Array, rounding: Array) -> Array:
             factor = matrices[q, p] / matrices[p, p]
             matrices[q] -= factor * matrices[p]
             e[q] -= factor[:, None, None] * e[p]
-    for p in reversed(range(n)):
+    if n == 1:
+        e /= matrices[0, 0][:, None, None]
+    for p in reversed(range(n)) if n > 1 else ():
         for q in range(p + 1, n):
             e[p] -= matrices[p, q][:, None, None] * e[q]
         e[p] /= matrices[p, p][:, None, None]

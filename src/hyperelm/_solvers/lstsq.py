@@ -15,7 +15,8 @@ from hyperelm._linalg.planes import Numbers
 from hyperelm._linalg.products import matmul, norm
 from hyperelm._solvers.accumulator import Accumulator, check_finite, chunk_rows, mixed
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, drawn, row_lengths, sample_size
+from hyperelm._solvers.ridge import Choice, best_by_loo
+from hyperelm._solvers.sample import RowSample, combinations, drawn, row_lengths, sample_size
 from hyperelm._solvers.solve import SOLVERS, answer, check_ridge
 from hyperelm._validation import FloatArray, as_hypercomplex, check_choice, is_number
 
@@ -158,5 +159,5 @@ def _left_out(accumulator: Accumulator, A: FloatArray, B: FloatArray) -> Choice:
     H, T = to_numpy(taken(A, at)), to_numpy(taken(B, at))
     if (mix := combinations(B.shape[1])) is not None:
         accumulator, T = accumulator.combined(mix), mixed(T, mix)
-    sample = RowSample(H, T, np.ones(len(at)), times)
+    sample = RowSample(H, T, np.ones(len(at)), times, is_whole=len(at) == len(A))
     return best_by_loo(accumulator, sample, free=(), places=np.arange(T[0].size), columns=B.shape[1])

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from hyperelm._backend import NUMPY
-from hyperelm._backend.workspace import scratch_copy
+from hyperelm._backend.workspace import scratch, scratch_copy
 
 _SMALL = 128  # unknowns
 
@@ -37,22 +37,25 @@ class Reduced:
     """A problem from which free unknowns were projected out, and the way back.
 
     kept, free : which unknowns are penalised and which are not
-    of_rows, of_targets : the coefficients of the kept columns of A and of t on the free ones, (free, K) and (free, R)
+    of_rows : the coefficients of the kept columns of A on the free ones, (free, K)
     root : W, (free, rank), with WWᴴ the pseudoinverse of the free columns' AᴴA
+    of_targets : y, (rank, R), where Wy are the coefficients of t on the free columns
     explained : the part of ‖t‖² that the free columns explain
     gone : the kept columns of which the free ones leave no more than rounding
     hides : whether rounding may hide something in these columns: they are not zero
+    turned : the reflectors and factors of Q, if the reduced rows are those of Qᴴ times the whole ones beyond the rank
     """
 
     problem: Any
     kept: NDArray[np.intp]
     free: NDArray[np.intp]
     of_rows: Array
-    of_targets: Array
     root: Array
+    of_targets: Array
     explained: float
     gone: NDArray[np.intp] | None = None
     hides: bool = False
+    turned: tuple[Array, Array] | None = None
 
     @classmethod
     def unchanged(cls, problem: Problem) -> Reduced:
@@ -65,18 +68,27 @@ class Reduced:
         if not len(self.free):
             return x
         whole = np.empty((len(self.kept) + len(self.free), x.shape[1]), dtype=x.dtype)
-        whole[self.kept], whole[self.free] = x, self.of_targets - self.of_rows @ x
+        whole[self.kept], whole[self.free] = x, self.root @ self.of_targets - self.of_rows @ x
         return whole
 
-    def project(self, A: Array, t: Array) -> tuple[Array, Array, Array]:
-        """Rows A and targets t of the whole problem as those of the reduced one, and AW of the free unknowns."""
+    def project(self, A: Array) -> tuple[Array, Array]:
+        """Rows A of the whole problem as those of the reduced one, and AW of the free unknowns."""
         if not len(self.free):
-            return A, t, A[:, :0]
-        free, rows = A[:, self.free], np.take(A, self.kept, axis=1)
+            return A, A[:, :0]
+        free, rows = A[:, self.free], scratch((len(A), len(self.kept)), A.dtype, zeros=False)
+        np.take(A, self.kept, axis=1, out=rows, mode="clip")  # other modes form a copy first
         _subtract_product(rows, free, self.of_rows)
         if self.gone is not None:
             rows[:, self.gone] = 0
-        return rows, t - free @ self.of_targets, free @ self.root
+        return rows, free @ self.root
+
+    def turned_back(self, reduced: Array) -> Array:
+        """What belongs to the rows of the whole problem, from what belongs to those of the reduced one: Q₂ times it."""
+        if self.turned is None:
+            return reduced
+        whole = np.zeros((len(self.turned[0]), reduced.shape[1]), reduced.dtype, order="F")
+        whole[len(whole) - len(reduced) :] = reduced
+        return _turn(self.turned, whole)
 
 
 @dataclass(frozen=True)
@@ -135,7 +147,7 @@ class Cholesky:
 
     def through(self, rows: Array) -> Array:
         """fAG⁻¹, (m, K), of rows fA. The squared length of each of its rows is the leverage of that row."""
-        copy = np.array(rows, order="C")
+        copy = scratch_copy(rows.T).T
         if np.iscomplexobj(copy):
             np.conj(copy, out=copy)
         (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, copy))
@@ -227,7 +239,7 @@ class NormalEquations:
         problem = NormalEquations(gram, cross, self.multiplicity, self.factor)
         explained = float(_squares(inside).sum())
         hides = bool(before[gone].any())
-        return Reduced(problem, kept, free, weights, root @ inside, root, explained, np.flatnonzero(gone), hides)
+        return Reduced(problem, kept, free, weights, root, inside, explained, np.flatnonzero(gone), hides)
 
     def cholesky(self, ridge: float) -> Cholesky | None:
         """The decomposition of f²AᴴA + λ. None where rounding has left that indefinite, or λ/f² overflows."""
@@ -330,19 +342,26 @@ class Triangular:
         rank = int(np.sum(sizes > sizes.max(initial=0) * rounding))
         root = np.linalg.pinv(r[:rank, np.argsort(pivots)])
         both = np.concatenate([self.R[:, kept], self.qt], axis=1)
-        name, adjoint = ("unmqr", "C") if np.iscomplexobj(both) else ("ormqr", "T")
-        (multiply,) = linalg.get_lapack_funcs((name,), (both,))
-        both, _, info = multiply("L", adjoint, reflectors[:, : len(tau)], tau, both, max(1, 64 * both.shape[1]))
-        assert info == 0, info
+        turned = reflectors[:, : len(tau)], tau
+        both = _turn(turned, both, adjoint=True)
         rotated, qt = both[:, : len(kept)], both[:, len(kept) :]
         rest = rotated[rank:]
         rest[:, _lengths(rest) <= rounding * _lengths(rotated)] = 0
         problem = replace(self, R=rest, qt=qt[rank:])
         explained = float(_squares(qt[:rank]).sum())
-        return Reduced(problem, kept, free, root @ rotated[:rank], root @ qt[:rank], root, explained)
+        return Reduced(problem, kept, free, root @ rotated[:rank], root, qt[:rank], explained, turned=turned)
 
 
 Problem = NormalEquations | Triangular
+
+
+def _turn(turned: tuple[Array, Array], x: Array, *, adjoint: bool = False) -> Array:
+    """Qx, or Qᴴx, of the reflectors and factors that LAPACK's geqrf gives."""
+    name, transposed = ("unmqr", "C") if np.iscomplexobj(x) else ("ormqr", "T")
+    (multiply,) = linalg.get_lapack_funcs((name,), (x,))
+    found, _, info = multiply("L", transposed if adjoint else "N", *turned, x, max(1, 64 * x.shape[1]))
+    assert info == 0, info
+    return np.asarray(found)
 
 
 def _subtract_product(c: Array, a: Array, b: Array) -> None:
@@ -355,7 +374,7 @@ def _subtract_product(c: Array, a: Array, b: Array) -> None:
 def in_single(x: Array) -> Array:
     """Real or complex numbers in single precision; those beyond it are infinite."""
     with np.errstate(over="ignore"):
-        return x.astype(np.complex64 if np.iscomplexobj(x) else np.float32)
+        return scratch_copy(x.T, np.complex64 if np.iscomplexobj(x) else np.float32).T
 
 
 def _squares(x: Array) -> NDArray[np.float64]:

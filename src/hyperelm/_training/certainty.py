@@ -22,7 +22,7 @@ from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.calibration import Probabilities, calibrated
 from hyperelm._solvers.intervals import PROBED, Residuals, probes, standardised
 from hyperelm._solvers.loo import LeaveOneOut, LeftOut, at_ridge, residuals_by
-from hyperelm._solvers.ridge import RowSample, sample_size
+from hyperelm._solvers.sample import RowSample, sample_size
 from hyperelm._training.passes import Training
 from hyperelm._training.readouts import free_unknowns, weights_of
 from hyperelm._validation import FloatArray
@@ -84,7 +84,8 @@ def certainty_of(
     with one_blas(), np.errstate(all="ignore"):
         places = training.output.places if readout.algebra is not None else np.arange(training.output.columns)
         if known is None:
-            known = _left_out(sample, at_ridge(accumulator, ridge, free_unknowns(accumulator, training)), places)
+            free = free_unknowns(accumulator, training)
+            known = _left_out(sample, at_ridge(accumulator, ridge, free, is_exact=sample.is_whole), places)
         method, residuals, leverages = known
         count = share * float(sample.times.sum())
         if labels:

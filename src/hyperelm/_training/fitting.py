@@ -20,11 +20,11 @@ done again with `qr`. Rows that are read once go to the accumulator that can be 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,7 +33,8 @@ from hyperelm._network.readout import Readout
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.gram import LARGEST_CONDITION
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.ridge import Choice, RowSample, best_by_loo, combinations, sample_size
+from hyperelm._solvers.ridge import Choice, best_by_loo
+from hyperelm._solvers.sample import RowSample, combinations, sample_size
 from hyperelm._solvers.solve import SOLVERS, Solution, answer, effective_condition
 from hyperelm._solvers.spectrum import LABELS, VALUES
 from hyperelm._training.certainty import Certainty, certainty_of, own_share
@@ -42,6 +43,8 @@ from hyperelm._training.readouts import accumulator_of, free_unknowns, readouts_
 from hyperelm._training.rows import Source
 from hyperelm._training.scales import Scales
 from hyperelm._validation import FloatArray
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,7 @@ def _attempt(
         if fitted is None or not certain:
             return fitted
         left_out = accumulator_of(fitted.readout, _for_leave_one_out(source, training, fitted.accumulator), training)
-        return _with_certainty(fitted, source, training, left_out, labels=labels)
+        return _with_certainty(fitted, trained, source, training, left_out, labels=labels)
 
 
 def _for_leave_one_out(source: Source, training: Training, accumulator: Accumulator) -> Accumulator:
@@ -181,10 +184,20 @@ def _for_leave_one_out(source: Source, training: Training, accumulator: Accumula
     return source.fold(replace(training, method=QR), _checked).accumulator
 
 
+def _of_sample(trained: Trained, source: Source, sampling: Sampling, find: Callable[[RowSample], Found]) -> Found:
+    """What `find` finds of a share of the rows: those that are at hand, or those of a second pass.
+
+    The sample of a pass stays where it is gathered: only what was found comes back from a cluster.
+    """
+    if trained.sample is not None:
+        return find(sampling.of(trained.inputs, trained.sample))
+    return source.fold(sampling, find)
+
+
 def _with_certainty(
-    fitted: Fitted, source: Source, training: Training, left_out: Accumulator, *, labels: bool
+    fitted: Fitted, trained: Trained, source: Source, training: Training, left_out: Accumulator, *, labels: bool
 ) -> Fitted:
-    """By a pass of its own, for the targets themselves."""
+    """From rows that are left out for it, with the targets themselves."""
     share = own_share(left_out)
     find = partial(
         certainty_of,
@@ -195,7 +208,7 @@ def _with_certainty(
         labels=labels,
         share=share,
     )
-    return replace(fitted, certainty=source.fold(Sampling(training, share, None), find))
+    return replace(fitted, certainty=_of_sample(trained, source, Sampling(training, share, None), find))
 
 
 def _by_leave_one_out(source: Source, training: Training, labels: bool, certain: bool, *, final: bool) -> Fitted | None:
@@ -213,7 +226,6 @@ def _by_leave_one_out(source: Source, training: Training, labels: bool, certain:
         problems = [problem.combined(mix) for problem in problems]
         places = np.arange(mix.shape[1]) if is_free else output.components_of(mix.shape[1])
     share = min(1.0, sample_size(problems[0]) / max(accumulator.n_counted, 1))
-    # The sample of rows stays where it is gathered: only the choice comes back from a cluster.
     find = partial(
         _best_of,
         accumulators=problems,
@@ -227,7 +239,7 @@ def _by_leave_one_out(source: Source, training: Training, labels: bool, certain:
     )
     with accumulator.remembering():
         with one_blas():  # threads of NumPy that wait for work after the pass would slow down those of the solution
-            best, choice, certainty = source.fold(Sampling(training, share, mix), find)
+            best, choice, certainty = _of_sample(trained, source, Sampling(training, share, mix), find)
         chosen = readouts[best]
         problem = accumulator_of(chosen, accumulator, training)
         is_seen = problem.shows(choice.error * output.columns * problem.weight)
@@ -242,7 +254,7 @@ def _by_leave_one_out(source: Source, training: Training, labels: bool, certain:
     weights = weights_of(chosen, solution.coef, training)
     fitted = Fitted(accumulator, trained.scales, chosen, weights, solution, choice.error, certainty)
     if certain and certainty is None:  # combinations of the targets were left out, not the targets
-        return _with_certainty(fitted, source, training, whole[best], labels=labels)
+        return _with_certainty(fitted, trained, source, training, whole[best], labels=labels)
     return fitted
 
 

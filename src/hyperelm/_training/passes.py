@@ -24,8 +24,8 @@ from hyperelm._linalg.planes import Numbers
 from hyperelm._network.activations import Function
 from hyperelm._network.layers import Encoder, HiddenLayer, bias_number
 from hyperelm._network.layout import Layout
-from hyperelm._solvers.accumulator import Accumulator, Embedding, chunk_rows, mixed
-from hyperelm._solvers.ridge import RowSample, drawn, row_lengths
+from hyperelm._solvers.accumulator import Accumulator, Embedding, chunk_rows
+from hyperelm._solvers.sample import RowSample, drawn, row_lengths
 from hyperelm._training.rows import Chunk
 from hyperelm._training.scales import Scales
 from hyperelm._validation import FloatArray, as_real
@@ -128,14 +128,26 @@ class FirstLook:
 
 @dataclass
 class Trained:
-    """What training gathers from rows: an accumulator, and where their columns lie, None of no rows."""
+    """What training gathers from rows.
+
+    accumulator : their sums
+    scales : where their columns lie; None of no rows
+    inputs, sample : X and all rows, to be left out, if one chunk of NumPy's had them. They need no second pass.
+    """
 
     accumulator: Accumulator
     scales: Scales | None = None
+    inputs: Any = None
+    sample: RowSample | None = None
 
     def merge(self, other: Trained) -> None:
         self.accumulator.merge(other.accumulator)
         self.see(other.scales)
+        self.inputs = self.sample = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the rows, which stay where they are."""
+        return self.__dict__ | {"inputs": None, "sample": None}
 
     def see(self, scales: Scales | None) -> None:
         self.scales = scales if self.scales is None else self.scales if scales is None else self.scales.merged(scales)
@@ -232,9 +244,12 @@ class Training:
         return Trained(self.method(self.algebra, self.width, self.output.features, dtype))
 
     def add(self, gathered: Trained, chunk: Chunk) -> Trained:
+        gathered.inputs = gathered.sample = None
         H, t, targets, cost = self.numbers(chunk)
         gathered.see(Scales.of(chunk.X, targets))
         weight = chunk.weight if cost is None else cost if chunk.weight is None else chunk.weight * cost
+        if gathered.accumulator.n_rows == 0 and weight is None and isinstance(H, np.ndarray):
+            gathered.inputs, gathered.sample = chunk.X, self.sample(H, t, targets)
         if self.by_component:
             H, t = self.components(H, targets)
         if self.ridge is not None:
@@ -264,6 +279,13 @@ class Training:
         flat = chosen_columns(xp.reshape(H, (m, self.width * self.algebra.dim)), self.unknowns.first_places)
         columns = xp.reshape(as_precision(targets, numpy_dtype(H)), (m, self.output.columns, 1))
         return xp.reshape(flat, (m, flat.shape[1], 1)), Numbers(columns)
+
+    def sample(self, H: FloatArray, t: Numbers, targets: Any) -> RowSample:
+        """Rows to be left out, each of which counts once. Those of NumPy are not copied."""
+        if self.readout == "free":
+            H, t = self.components(H, targets)
+        ones = np.ones(H.shape[0])
+        return RowSample(to_numpy(H), to_numpy(t.array), ones, ones)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the layer, which is as large as the weights."""
@@ -299,6 +321,13 @@ class Sampling:
         H, T = (np.zeros((0, columns, d), dtype) for columns in (unknowns, targets))
         return RowSample(H, T, np.zeros(0), np.zeros(0))
 
+    def of(self, inputs: Any, sample: RowSample) -> RowSample:
+        """The same of rows that went through the hidden layer already and count once each."""
+        if self.share < 1:
+            at, times = drawn(row_lengths(inputs), self.share)
+            sample = RowSample(sample.H[at], sample.T[at], np.ones(len(at)), times, is_whole=False)
+        return sample.mixed(self.mix)
+
     def add(self, gathered: RowSample, chunk: Chunk) -> RowSample:
         cost = None if chunk.targets_are_inputs else self.training.targets(chunk.T)[1]
         counted = np.flatnonzero(chunk.weights * (1.0 if cost is None else cost) > 0)
@@ -311,11 +340,10 @@ class Sampling:
         if len(counted) < len(chunk):
             chunk = chunk.taken(counted)
         H, t, columns, cost = self.training.numbers(chunk)
-        if self.training.readout == "free":
-            H, t = self.training.components(H, columns)
-        targets = to_numpy(t.array)
-        T = targets if self.mix is None else mixed(targets, self.mix)
+        sample = self.training.sample(H, t, columns).mixed(self.mix)
         # A row of weight 2 is two samples, of which one is left out; a cost is that of each of them.
         one, costs = np.minimum(chunk.weights, 1), 1.0 if cost is None else cost
-        gathered.merge(RowSample(to_numpy(H).copy(), T, one * costs, times * chunk.weights * costs))
+        gathered.merge(
+            RowSample(sample.H.copy(), sample.T, one * costs, times * chunk.weights * costs, self.share == 1)
+        )
         return gathered

@@ -19,7 +19,7 @@ from hyperelm._algebra.learning import STEPS, ComponentSums, learn_table, random
 from hyperelm._backend.workspace import one_blas
 from hyperelm._network.readout import Readout
 from hyperelm._solvers.accumulator import Accumulator, Embedding
-from hyperelm._solvers.ridge import combinations
+from hyperelm._solvers.sample import combinations
 from hyperelm._solvers.spectrum import VALUES, Caution, Spectrum
 from hyperelm._training.passes import Training
 from hyperelm._validation import FloatArray
