@@ -34,8 +34,8 @@ Term = tuple[int, int, float]  # i, j and c of the product c x_i y_j of two plan
 Step = tuple[np.ufunc, Any, Any, Array]  # a function, its two arguments and its result
 Target = tuple[Callable[[Array], Array], Array]  # which part of a plane is written, and where
 
-_FEWEST = 2048  # products, from which on complex planes are faster than small matrices
-_FEWEST_REAL = 8192  # the same for real planes
+_FEWEST = 512  # products for each dimension, from which on complex planes are faster than small matrices
+_FEWEST_REAL = 8192  # products, from which on real planes are used
 _PIECE = 2**17  # bytes of a plane in one piece
 
 # With z = a + ib and u = c + id: the coefficients of ac, ad, bc and bd in zu, zū, z̄u and z̄ū,
@@ -52,7 +52,7 @@ def single_products(x: Array, y: Array, table: Table) -> Array | None:
     """
     shape, dim = np.broadcast_shapes(x.shape, y.shape), len(table)
     count = math.prod(shape[:-1])
-    if count < _FEWEST or np.count_nonzero(table) > 2 * dim**2:
+    if count < min(_FEWEST * dim, _FEWEST_REAL) or np.count_nonzero(table) > 2 * dim**2:
         return None
     plan = plan_for(table)
     if not plan.is_complex and count < _FEWEST_REAL:
