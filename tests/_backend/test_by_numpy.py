@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperelm import Algebra, algebras
 from hyperelm._backend import NUMPY, chunks
 from hyperelm._backend.by_array_api import Beside, Sums, Terms
 from hyperelm._backend.by_numpy import _by_rows, _cached_rows, norm_square, real_parts
@@ -250,27 +249,3 @@ def test_layers_do_not_depend_on_threads(threads):
         np.testing.assert_allclose(layer(), layer(), rtol=0, atol=0)
         found = layer()
     np.testing.assert_allclose(found, layer(), rtol=0, atol=1e-13)
-
-
-# ---------------------------------------------------------------------- single products
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ["real", "dual", "quaternions", "R[-2]", "octonions", "a half of each"])
-def test_many_single_products_are_those_of_the_table(name, dtype):
-    """Of so many that planes are formed of them, and of a last chunk that is shorter than the others."""
-    algebra = Algebra(0.5 * algebras.get("complex").table) if name == "a half of each" else algebras.get(name)
-    x, y = np.random.default_rng(0).standard_normal((2, 20_001, algebra.dim)).astype(dtype)
-    expected = np.einsum("mi,mj,ijk->mk", x, y, algebra.table, optimize=True)
-    found = algebra.multiply(x, y)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, expected, rtol=0, atol=200 * np.finfo(dtype).eps)
-    by_one = np.einsum("mi,j,ijk->mk", x, y[0], algebra.table, optimize=True)
-    broadcast = algebra.multiply(x[:, None], y[:1])
-    np.testing.assert_allclose(broadcast, by_one[:, None], rtol=0, atol=200 * np.finfo(dtype).eps)
-
-
-def test_single_products_of_zero_divisors_stay_finite():
-    """An entry of the table that is zero multiplies nothing, so it makes no NaN of numbers that are too large."""
-    x = np.tile([1.0, 1e200], (10_000, 1))
-    np.testing.assert_array_equal(algebras.get("dual").multiply(x, x)[[0, -1]], [[1.0, 2e200]] * 2)

@@ -14,6 +14,7 @@ from scipy.linalg import lapack
 
 from hyperelm._backend.arrays import check_unmasked, is_identity, refused_complex, to_numpy
 from hyperelm._backend.by_array_api import Activation, Backend, Basis, BasisOf, Beside, Pair, Sums, Terms
+from hyperelm._backend.single_products import single_products
 from hyperelm._backend.workspace import Team, at_work, current_team, cuts, pieces, scratch
 
 Array = NDArray[Any]
@@ -23,9 +24,7 @@ Factors = tuple[Array, Array, float]  # matrices a and b and the factor c of the
 _DENSE = 4  # a table with more units than this in an average entry of a left matrix is dense
 _NARROWEST = 512  # columns; cutting a product into narrower pieces costs more than another thread saves
 _NUMBERS = 2**17  # how many squares are summed at a time
-_FEWEST = 8192  # single products, from which on their planes are formed
 _PANEL = 64  # columns that LAPACK factors at a time
-_PLANE = 8192  # numbers whose planes fit the cache
 _ROWS = 64  # the most rows in one piece, so that it fits the cache
 _UNPACKED = 10**6  # the most multiplications in one piece; OpenBLAS copies the factors of larger products
 
@@ -122,19 +121,8 @@ class NumpyBackend(Backend):
         return matrix.reshape(*batch, n * M, k * L)
 
     def multiplied(self, x: Array, y: Array, table: NDArray[np.float64]) -> Array:
-        """One product of planes for each entry of the table. Few numbers, or a dense table, have more to call than that
-        saves."""
-        shape = np.broadcast_shapes(x.shape, y.shape)
-        if math.prod(shape[:-1]) < _FEWEST or np.count_nonzero(table) > 2 * len(table) ** 2:
-            return np.asarray(super().multiplied(x, y, table))
-        dtype = np.result_type(x, y)
-        flat = [np.broadcast_to(part, shape).reshape(-1, len(table)) for part in (x, y)]
-        out = np.empty(flat[0].shape, dtype)
-        entries = [[(i, j, of_k[i, j]) for i, j in np.argwhere(of_k).tolist()] for of_k in np.moveaxis(table, 2, 0)]
-        for at in chunks(len(out), max(_FEWEST // 8, min(_PLANE, 8 * _PLANE // len(table)))):
-            a, b = (np.array(part[at].T, dtype, order="C") for part in flat)
-            out[at] = _product_planes(a, b, entries).T
-        return out.reshape(shape)
+        found = single_products(x, y, table)
+        return np.asarray(super().multiplied(x, y, table)) if found is None else found
 
     def spread(self, numbers: Array, table: NDArray[np.float64], *, rows_last: bool) -> Array:
         """One strided pass for each unit in each entry of the small matrices. Only a dense table has many of them."""
@@ -336,21 +324,6 @@ def _formed(x: Array, basis: Basis, memory: str, team: Team, look: Callable[[Arr
 def _cached_rows(columns: int, basis: Array) -> int:
     """How many rows of so many columns to take at a time through a linear map of their components."""
     return max(1, min(_ROWS, _UNPACKED // max(1, columns * basis.size)))
-
-
-def _product_planes(x: Array, y: Array, entries: Sequence[Sequence[tuple[int, int, float]]]) -> Array:
-    """The planes (d, m) of single products: plane k is Σ c x_i y_j over its entries (i, j, c) of the table."""
-    out, scratch_plane = np.empty_like(x), np.empty_like(x[0])
-    for plane, of_plane in zip(out, entries):
-        if not of_plane:
-            plane[...] = 0
-        for n, (i, j, c) in enumerate(of_plane):
-            product = np.multiply(x[i], y[j], out=plane if n == 0 else scratch_plane)
-            if c != 1 and (n == 0 or c != -1):
-                product *= x.dtype.type(c)
-            if n > 0:
-                (np.subtract if c == -1 else np.add)(plane, product, out=plane)
-    return out
 
 
 # ---------------------------------------------------------------------- layers and sums
