@@ -106,17 +106,22 @@ def test_single_precision_finds_the_ridge_of_double_precision(monkeypatch, name,
     assert found.error == pytest.approx(in_double.error, rel=0.01)
 
 
-@pytest.mark.parametrize("name", ["quaternions", "octonions", "dual-quaternions"])
-def test_some_rows_find_the_ridge_on_the_way(monkeypatch, name):
-    """Also where leverage matrices count as multiples of the identity; the error is then that of all rows."""
-    monkeypatch.setattr(ridge, "_DECOMPOSED", 0)
+@pytest.mark.parametrize("name", ["R[-1,+1]", "octonions", "sedenions", "dual-quaternions"])
+@pytest.mark.parametrize("decomposed", [0, 800])
+def test_leverage_matrices_of_a_sample(monkeypatch, name, decomposed):
+    """Where they are nearly multiples of the identity they count as such, and the choice is nearly the same."""
+    monkeypatch.setattr(ridge, "_DECOMPOSED", decomposed)
     algebra = algebras.get(name)
-    H, T = problem(algebra, (400, 8, 1), noise=3.0)
-    every = chosen(Gram, algebra, H, T)
-    monkeypatch.setattr(ridge, "rough_size", lambda _: 100)
-    some = chosen(Gram, algebra, H, T)
-    assert some.error == pytest.approx(every.error, rel=0.02)
-    assert len(some.left_out.residuals) == 400
+    H, T = problem(algebra, (100, 16, 1), noise=3.0)
+    accumulator = accumulated(Gram, algebra, H, T)
+    found = []
+    for is_whole in (True, False):
+        sample = RowSample(H, T, np.ones(100), np.ones(100), is_whole)
+        found.append(best_by_loo(accumulator, sample, free=(15,), places=np.arange(algebra.dim), columns=algebra.dim))
+    exact, rough = found
+    assert rough.error == pytest.approx(exact.error, rel=0.02)
+    assert (rough.error == exact.error) == (name == "dual-quaternions")
+    assert exact.ridge / 3 < rough.ridge < 3 * exact.ridge
 
 
 @kinds

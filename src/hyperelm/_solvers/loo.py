@@ -62,10 +62,10 @@ class SplitRows(NamedTuple):
     T: FloatArray
     blocks: list[BlockRows]
 
-    def in_single(self, at: NDArray[np.intp]) -> SplitRows:
-        """Some of the rows in single precision, for a method that is not `dual`."""
-        blocks = [BlockRows(in_single(rows[:, at]), in_single(free[:, at]), None) for rows, free, _ in self.blocks]
-        return SplitRows(in_single(self.H[at]), in_single(self.T[at]), blocks)
+    def in_single(self) -> SplitRows:
+        """The rows in single precision, for a method that is not `dual`."""
+        blocks = [BlockRows(in_single(rows), in_single(free), None) for rows, free, _ in self.blocks]
+        return SplitRows(in_single(self.H), in_single(self.T), blocks)
 
 
 def split_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> SplitRows:

@@ -18,8 +18,8 @@ Two things keep the choice cheap.
 - Rows and targets: of many, a sample is left out, and combinations stand for all targets (`sample`).
 - Unknowns: for few of them the singular vectors give the errors of all ridges at once (`_on_path`). For more, a
   Cholesky decomposition of S = AᴴA + λ for each of a handful of ridges takes less time. With S = GᴴG the leverage of a
-  row is ‖a G⁻¹‖². The best ridge is bracketed in steps of two decades, then found by a parabola (`_bracketed`). Fewer
-  rows in single precision suffice to find it.
+  row is ‖a G⁻¹‖². The best ridge is bracketed in steps of two decades, then found by a parabola (`_bracketed`). Single
+  precision suffices to find it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from hyperelm._solvers.loo import (
 )
 from hyperelm._solvers.losses import log_loss
 from hyperelm._solvers.problem import NormalEquations, Problem, Reduced
-from hyperelm._solvers.sample import RowSample, rough_size
+from hyperelm._solvers.sample import RowSample
 from hyperelm._solvers.spectrum import (
     LABELS,
     VALUES,
@@ -65,7 +65,8 @@ _MODERATE = 1e15  # numbers between this and one over it are within single preci
 # 25 eps² σ₁²/λ times that of the bias. An error of 100 times as much is seen.
 _NOISE = 2500 * float(np.finfo(np.float32).eps) ** 2
 _CLEARLY = 0.02  # the share by which a score must be better to pay for another decomposition
-_DECOMPOSED = 48  # unknowns of a block up to which its singular vectors are found
+_CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
+_DECOMPOSED = 48  # complex unknowns of a block up to which its singular vectors are found
 
 
 class Choice(NamedTuple):
@@ -128,14 +129,16 @@ def best_by_loo(
 def _is_large(problem: Problem) -> bool:
     """Whether all ridges of the path take longer than a handful of Cholesky decompositions.
 
-    Singular vectors take as long as ten of these, and every ridge of the path has its own errors and leverages.
+    Singular vectors take as long as ten of these, and every ridge of the path has its own errors and leverages. Those
+    of a complex matrix take as long as those of a real one that is 2.5 times as large.
     """
-    return isinstance(problem, NormalEquations) and problem.size > _DECOMPOSED
+    if not isinstance(problem, NormalEquations):
+        return False
+    return problem.size > (_DECOMPOSED if np.iscomplexobj(problem.gram) else 2.5 * _DECOMPOSED)
 
 
-Places = NDArray[np.intp]
-Part = tuple[Places, SplitRows]  # some rows of the sample, by their places in it
-Errors = tuple[Places, NDArray[np.float64], NDArray[np.float64]]  # some rows, (m, ridges, columns), and their leverages
+Part = tuple[slice, SplitRows]  # some rows of the sample
+Errors = tuple[slice, NDArray[np.float64], NDArray[np.float64]]  # some rows, (m, ridges, columns), and their leverages
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,7 @@ class _Mean:
         """The sample, as many rows at a time as leave room for the errors of so many ridges."""
         sample = self.sample
         size = max(16, _SCRATCH // max(1, n_ridges * sample.T[0].size))
-        rows = np.arange(len(sample.H))
-        return [(rows[at], split_rows(method, sample.H[at], sample.T[at])) for at in chunks(len(rows), size)]
+        return [(at, split_rows(method, sample.H[at], sample.T[at])) for at in chunks(len(sample.H), size)]
 
     def errors(self, method: LeaveOneOut, parts: Iterable[Part]) -> Iterator[Errors]:
         """The errors of the rows when they are left out, for every ridge of the method."""
@@ -239,17 +241,17 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
         return Choice(1.0, error_of_bias)
     exact = _Trial(accumulator, reduced, mean, parts, largest, mean.sample.is_whole)
     rough = exact.rough() if in_single else None
-    known: dict[float, Scores] = {}  # of the rows of `rough`, so that they can be compared
-    kept: dict[float, tuple[Scores, LeftOut]] = {}  # of all rows, at the best u that was tried in full precision
+    known: dict[float, Scores] = {}
+    kept: dict[float, LeftOut] = {}  # at the best u that was tried in full precision
 
     def exactly(u: float) -> Scores:
         method, errors = exact.of(u)
         if method is None:
             return _NO_SCORES
-        scores = mean.scores(errors if rough is None else _of_rows(errors, rough.parts))
+        scores = mean.scores(errors)
         if all(scores.compared[0] <= score(other) for other in kept):
             kept.clear()
-            kept[u] = mean.scores(errors), _joined(method, errors)
+            kept[u] = _joined(method, errors)
             hold_factors(accumulator, reduced, method.ridge, list(method.factors))
         return scores
 
@@ -273,8 +275,9 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
 
     def pays(u: float) -> bool:
         """Whether the score at u is clearly better than that at the next larger u."""
-        return score(u) < (1 - _CLEARLY) * score(min((v for v in known if v > u), default=u))
+        return score(u) < (1 - clearly) * score(min((v for v in known if v > u), default=u))
 
+    clearly = _CLEARLY_LABELS if mean.labels else _CLEARLY
     rounding = max(part.problem.floor for part in reduced)
     lowest = float(np.log10(max(rounding, VALUES.extrapolation)))
     best = min(np.arange(lowest + 1, 0.5, 2.0).tolist() or [0.0], key=score)
@@ -285,24 +288,16 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
     vertex = _vertex(best, {u: score(u) for u in known})
     if vertex not in kept:
         known[vertex] = exactly(vertex)
-    if best not in kept and score(best) < (1 - _CLEARLY) * min(map(score, kept), default=np.inf):
+    if best not in kept and score(best) < (1 - clearly) * min(map(score, kept), default=np.inf):
         known[best] = exactly(best)
     last = next(iter(kept), vertex)
     if rough is not None and score(last) == np.inf:
         return _bracketed(accumulator, reduced, mean, in_single=False)
-    if last not in kept or of_bias.compared[0] <= kept[last][0].compared[0] + mean.rounding:
+    if last not in kept or of_bias.compared[0] <= score(last) + mean.rounding:
         ridge = largest**2 / float(np.finfo(accumulator.dtype).eps)
         return Choice(ridge, error_of_bias, mean.leaves_residual(error_of_bias))
     cut_off = last == min(known) and 10 ** (last - 1) < rounding
-    scores, left_out = kept[last]
-    return Choice(largest**2 * 10**last, float(scores.errors[0]), cut_off=cut_off, left_out=left_out)
-
-
-def _of_rows(errors: Iterable[Errors], parts: Iterable[Part]) -> Iterator[Errors]:
-    """The errors of those rows that are in the parts."""
-    for (at, e, leverages), (wanted, _) in zip(errors, parts):
-        places = np.searchsorted(at, wanted)
-        yield wanted, e[places], leverages[places]
+    return Choice(largest**2 * 10**last, float(known[last].errors[0]), cut_off=cut_off, left_out=kept[last])
 
 
 @dataclass(frozen=True)
@@ -331,7 +326,7 @@ class _Trial:
         return method, list(self.mean.errors(method, self.parts))
 
     def rough(self) -> _Trial | None:
-        """The same for some rows, in single precision and not exact; None where that does not hold the numbers.
+        """The same in single precision and not exact; None where that precision does not hold the numbers.
 
         The rounding of AᴴA to single precision acts like a change of the ridge by about 1e-8 σ₁². Scores were off by
         less than 1 % for λ >= 1e-6 σ₁².
@@ -339,14 +334,7 @@ class _Trial:
         if self.accumulator.dtype != np.float64:
             return None
         problems = [part.problem.in_single() for part in self.reduced]
-        rng, share = (
-            np.random.default_rng(0),
-            rough_size(self.accumulator) / len(self.mean.sample.H),
-        )
-        parts: list[Part] = []
-        for at, split in self.parts:
-            some = np.sort(rng.permutation(len(at))[: int(np.ceil(min(share, 1) * len(at)))])
-            parts.append((at[some], split.in_single(some)))
+        parts = [(at, split.in_single()) for at, split in self.parts]
         held = [problem.cross for problem in problems] + [split.T for _, split in parts]
         held += [problem.gram.diagonal() for problem in problems]
         sizes = np.array([float(np.abs(array).max(initial=0)) for array in held])

@@ -27,7 +27,6 @@ from hyperelm._validation import FloatArray, as_real
 
 _NUMBERS = 2**20  # at most so many real numbers in the rows that are left out and their targets
 _PRODUCTS = 2**29  # at most so many products of two of these numbers in the leverages
-_ROUGH_PRODUCTS = 2**25  # the same for a ridge that is tried on the way to the best one
 _FEWEST = 256  # but at least so many rows are left out
 _FARTHEST = 0.25  # the share of these that are the rows farthest from the origin
 _COMBINATIONS = 32  # of the targets
@@ -65,21 +64,16 @@ def sample_size(accumulator: Accumulator) -> int:
     A leverage that is a matrix takes all rows that a number has in its block. If that is too much work for all rows,
     the matrices of a sample that are nearly multiples of the identity count as such, and take one row.
     """
-    is_exact = accumulator.n_counted <= _affordable(accumulator, _PRODUCTS, is_exact=True)
-    return _affordable(accumulator, _PRODUCTS, is_exact=is_exact)
+    is_exact = accumulator.n_counted <= _affordable(accumulator, is_exact=True)
+    return _affordable(accumulator, is_exact=is_exact)
 
 
-def rough_size(accumulator: Accumulator) -> int:
-    """How many of these are left out for a ridge that is tried on the way to the best one."""
-    return _affordable(accumulator, _ROUGH_PRODUCTS, is_exact=False)
-
-
-def _affordable(accumulator: Accumulator, products: int, *, is_exact: bool) -> int:
-    """The number of rows whose leverages take so many products."""
+def _affordable(accumulator: Accumulator, *, is_exact: bool) -> int:
+    """The number of rows whose leverages take no more products and memory than they may."""
     unknowns = min(accumulator.unknowns, accumulator.n_rows) if accumulator.few else accumulator.unknowns
     numbers = max(1, (unknowns + min(accumulator.targets, _COMBINATIONS)) * accumulator.algebra.dim)
     rows = max(shown_rows(block, is_exact=is_exact) for block in block_basis(accumulator.algebra).blocks)
-    return max(_FEWEST, min(_NUMBERS // numbers, products // (numbers**2 * rows)))
+    return max(_FEWEST, min(_NUMBERS // numbers, _PRODUCTS // (numbers**2 * rows)))
 
 
 def drawn(lengths: NDArray[np.float64], share: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
