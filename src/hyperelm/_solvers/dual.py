@@ -89,7 +89,10 @@ class CholeskyOfRows:
         x = solved(of_rows.S.conj(), self.unit_rows @ columns, adjoint=True)
         x = solved(G + root * np.eye(len(G), dtype=G.dtype), x, adjoint=True)
         x = solved(of_rows.S.conj(), np.triu(G).conj().T @ x, adjoint=False)
-        return np.asarray((columns - _adjoint_product(self.unit_rows, x)) / columns.real.dtype.type(root))
+        found = np.array(columns.T, order="C").T  # in the order of the product
+        found -= _adjoint_product(self.unit_rows, x)
+        found /= columns.real.dtype.type(root)
+        return found
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.loo import LeaveOneOut
@@ -121,10 +122,21 @@ def _directions(size: int, columns: int, is_complex: bool, rng: np.random.Genera
     given = rng.standard_normal((size, min(size, columns)))
     if is_complex:
         given = given + 1j * rng.standard_normal(given.shape)
-    orthonormal = np.linalg.qr(given)[0]
+    orthonormal = _orthonormal(given)
     found = np.zeros((size, columns), orthonormal.dtype)
     found[:, : orthonormal.shape[1]] = orthonormal * np.sqrt(columns * size / max(orthonormal.shape[1], 1))
     return found
+
+
+def _orthonormal(columns: Array) -> Array:
+    """The columns of a random matrix, made orthonormal.
+
+    Long columns are nearly orthogonal already. Then XᴴX = RᴴR is well conditioned, and XR⁻¹ takes less time than QR.
+    """
+    if len(columns) < 4 * columns.shape[1]:
+        return np.linalg.qr(columns)[0]
+    R = np.linalg.cholesky(columns.conj().T @ columns).conj().T
+    return np.asarray(linalg.solve_triangular(R, columns.conj().T, trans="C", check_finite=False).conj().T)
 
 
 def standardised(residuals: NDArray[np.float64], leverages: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -341,7 +341,8 @@ class Triangular:
         sizes = np.abs(np.diagonal(r))
         rank = int(np.sum(sizes > sizes.max(initial=0) * rounding))
         root = np.linalg.pinv(r[:rank, np.argsort(pivots)])
-        both = np.concatenate([self.R[:, kept], self.qt], axis=1)
+        both = scratch((len(kept) + self.qt.shape[1], len(self.R)), self.R.dtype, zeros=False).T
+        both[:, : len(kept)], both[:, len(kept) :] = self.R[:, kept], self.qt
         turned = reflectors[:, : len(tau)], tau
         both = _turn(turned, both, adjoint=True)
         rotated, qt = both[:, : len(kept)], both[:, len(kept) :]
@@ -356,10 +357,11 @@ Problem = NormalEquations | Triangular
 
 
 def _turn(turned: tuple[Array, Array], x: Array, *, adjoint: bool = False) -> Array:
-    """Qx, or Qᴴx, of the reflectors and factors that LAPACK's geqrf gives."""
+    """Qx, or Qᴴx, of the reflectors and factors that LAPACK's geqrf gives. It overwrites x, in Fortran order."""
     name, transposed = ("unmqr", "C") if np.iscomplexobj(x) else ("ormqr", "T")
     (multiply,) = linalg.get_lapack_funcs((name,), (x,))
-    found, _, info = multiply("L", transposed if adjoint else "N", *turned, x, max(1, 64 * x.shape[1]))
+    which, workspace = transposed if adjoint else "N", max(1, 64 * x.shape[1])
+    found, _, info = multiply("L", which, *turned, x, workspace, overwrite_c=True)
     assert info == 0, info
     return np.asarray(found)
 
