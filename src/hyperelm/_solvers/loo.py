@@ -15,6 +15,9 @@ It is found in every block of the algebra, in four steps:
 Two classes find e_m and the leverage matrices. `BySpectrum` uses the basis V of the singular vectors, in which S is
 diagonal: rows in that basis serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the limit of an
 infinite λ, in which only the unknowns without a penalty are left.
+
+The leverage matrices of some algebras are multiples of the identity, so that one of their n rows is enough. Those of
+others are nearly so (`is_nearly_scalar`). They count as such where `is_exact` is not asked for.
 """
 
 from __future__ import annotations
@@ -411,10 +414,9 @@ def _solve_rows(matrices: Array, e: Array, rounding: Array) -> Array:
             factor = matrices[q, p] / matrices[p, p]
             matrices[q] -= factor * matrices[p]
             e[q] -= factor[:, None, None] * e[p]
-    if n == 1:
-        e /= matrices[0, 0][:, None, None]
-    for p in reversed(range(n)) if n > 1 else ():
+    rows = e if n > 1 else e[None]  # a multiple of the identity divides all rows at once
+    for p in reversed(range(n)):
         for q in range(p + 1, n):
-            e[p] -= matrices[p, q][:, None, None] * e[q]
-        e[p] /= matrices[p, p][:, None, None]
+            rows[p] -= matrices[p, q][:, None, None] * rows[q]
+        rows[p] /= matrices[p, p][:, None, None]
     return np.where(singular[:, None, None], np.nan, e)

@@ -64,7 +64,7 @@ _MODERATE = 1e15  # numbers between this and one over it are within single preci
 # A prediction in single precision is off by eps σ₁‖x‖, and ‖x‖ is at most ‖t‖/(2√λ). So its squared error is less than
 # 25 eps² σ₁²/λ times that of the bias. An error of 100 times as much is seen.
 _NOISE = 2500 * float(np.finfo(np.float32).eps) ** 2
-_CLEARLY = 0.02  # the share by which a score must be better to pay for another decomposition
+_CLEARLY = 0.05  # the share by which a score must be better to pay for another decomposition
 _CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
 _DECOMPOSED = 48  # complex unknowns of a block up to which its singular vectors are found
 
@@ -274,8 +274,9 @@ def _bracketed(accumulator: Accumulator, reduced: Sequence[Reduced], mean: _Mean
         return bool(permitted and (1 - 1e-9) * rounding <= 10**u and u <= _HIGHEST)
 
     def pays(u: float) -> bool:
-        """Whether the score at u is clearly better than that at the next larger u."""
-        return score(u) < (1 - clearly) * score(min((v for v in known if v > u), default=u))
+        """Whether the score at u is clearly better than that at the next larger u, if there is one."""
+        above = [v for v in known if v > u]
+        return not above or score(u) < (1 - clearly) * score(min(above))
 
     clearly = _CLEARLY_LABELS if mean.labels else _CLEARLY
     rounding = max(part.problem.floor for part in reduced)
