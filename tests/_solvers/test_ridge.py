@@ -80,30 +80,14 @@ def test_the_rows_that_were_left_out_come_with_the_choice(monkeypatch, kind, few
 
 @pytest.mark.parametrize("name", ["real", "quaternions", "R[+1,+1]", "klein4", "octonions"])
 @pytest.mark.parametrize("noise", [1e-7, 0.05, 1.0, 30.0])
-def test_a_bracket_of_few_ridges_finds_what_the_path_finds(monkeypatch, name, noise):
+def test_a_handful_of_ridges_finds_what_the_path_finds(monkeypatch, name, noise):
     algebra = algebras.get(name)
     H, T = problem(algebra, (60, 8, 1), noise=noise)
     on_path = chosen(Gram, algebra, H, T)
     monkeypatch.setattr(ridge, "_DECOMPOSED", 0)
-    bracketed = chosen(Gram, algebra, H, T)
-    assert bracketed.error <= 1.02 * on_path.error
-    assert bracketed.is_bias_only == on_path.is_bias_only
-
-
-@pytest.mark.parametrize("name", ["real", "quaternions", "octonions"])
-@pytest.mark.parametrize("noise", [1e-9, 1e-4, 0.05, 1.0])
-@pytest.mark.parametrize("scale", [1e-60, 1e-9, 1.0, 1e9, 1e60])
-def test_single_precision_finds_the_ridge_of_double_precision(monkeypatch, name, noise, scale):
-    """Whatever the targets are: where single precision does not show the errors, it is not asked."""
-    monkeypatch.setattr(ridge, "_DECOMPOSED", 0)
-    algebra = algebras.get(name)
-    H, T = problem(algebra, (60, 8, 1), noise=noise)
-    H[:, :4] *= 1e-3  # so that some directions matter only with a small ridge
-    found = chosen(Gram, algebra, H, scale * T)
-    monkeypatch.setattr(ridge._Trial, "rough", lambda *_: None)
-    in_double = chosen(Gram, algebra, H, scale * T)
-    assert found.ridge == pytest.approx(in_double.ridge, rel=0.05)
-    assert found.error == pytest.approx(in_double.error, rel=0.01)
+    of_few = chosen(Gram, algebra, H, T)
+    assert of_few.error <= 1.05 * on_path.error
+    assert of_few.is_bias_only == on_path.is_bias_only
 
 
 @pytest.mark.parametrize("name", ["R[-1,+1]", "octonions", "sedenions", "dual-quaternions"])

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from hyperelm import ELMAutoencoder, ELMClassifier, ELMRegressor
 from hyperelm._backend.workspace import current_team
-from hyperelm._solvers import ridge, sample
+from hyperelm._solvers import sample, scores
 from hyperelm._solvers.gram import Gram
 from hyperelm._solvers.qr import QR
 from hyperelm._training.rows import LocalSource, Rows, Stored, is_chunked, is_stored
@@ -223,7 +223,7 @@ def test_pieces_of_a_file_are_not_unpacked_for_every_few_rows():
 @pytest.mark.parametrize("kind", ["file", "chunks", "iterator"])
 def test_memory_does_not_grow_with_the_rows(tmp_path, kind, monkeypatch):
     for bound in ("_NUMBERS", "_SCRATCH"):  # of the rows that are kept to be left out
-        monkeypatch.setattr(ridge if bound == "_SCRATCH" else sample, bound, 2**14)
+        monkeypatch.setattr(scores if bound == "_SCRATCH" else sample, bound, 2**14)
     rng = np.random.default_rng(1)
 
     def peak(rows):

@@ -7,7 +7,7 @@ A second pass leaves out every row (`_training.leaving_out`). Generalised cross-
 A table that is learned has seen all rows, so leaving one out of the output layer alone would flatter it. Its rows are
 left out in two halves: errors of the one are those of a table that was learned from the other.
 
-The ridges of a path are compared as by an estimator that chooses its own ridge (`_solvers.ridge`): by squared errors
+The ridges of a path are compared as by an estimator that chooses its own ridge (`_solvers.scores`): by squared errors
 that are raised where few degrees of freedom are left, and for labels by a loss of the labels.
 """
 
@@ -26,7 +26,7 @@ from hyperelm._estimators.candidates import Curve, Part, averaged
 from hyperelm._network.layers import Given
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.losses import Loss, brier, log_loss, misses, squares
-from hyperelm._solvers.ridge import Scores
+from hyperelm._solvers.scores import Scores
 from hyperelm._solvers.solve import SOLVERS
 from hyperelm._solvers.spectrum import LABELS, PER_DECADE, VALUES, Caution, Spectrum, is_permitted
 from hyperelm._training.leaving_out import LeavingOut, PartOfLayer

@@ -38,10 +38,11 @@ from hyperelm._linalg.planes import block_basis, block_matrix, coordinate_matrix
 from hyperelm._linalg.products import matmul
 from hyperelm._solvers.accumulator import Accumulator, check_weight
 from hyperelm._solvers.dual import CholeskyOfRows, with_cholesky
-from hyperelm._solvers.problem import Array, Cholesky, Reduced, in_single
+from hyperelm._solvers.problem import Array, Cholesky, Reduced
 from hyperelm._solvers.spectrum import Spectrum, default_rtol, factors_of, project_out
 from hyperelm._validation import FloatArray
 
+_SIGNS = 16  # random vectors that estimate A S⁻² Aᴴ
 _NEARLY = 0.25  # how uneven leverage matrices may be that count as multiples of the identity
 
 
@@ -64,11 +65,6 @@ class SplitRows(NamedTuple):
     H: FloatArray
     T: FloatArray
     blocks: list[BlockRows]
-
-    def in_single(self) -> SplitRows:
-        """The rows in single precision, for a method that is not `dual`."""
-        blocks = [BlockRows(in_single(rows), in_single(free), None) for rows, free, _ in self.blocks]
-        return SplitRows(in_single(self.H), in_single(self.T), blocks)
 
 
 def split_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> SplitRows:
@@ -232,6 +228,10 @@ class AtOneRidge:
 
     Without `is_exact`, here and in `BySpectrum`, leverage matrices that are nearly multiples of the identity count as
     such (`is_nearly_scalar`).
+
+    With a `step` s there is a second ridge λ 10ˢ, to first order in s. With c = s λ log 10 its solution and its
+    leverages are x - c S⁻¹x and A S⁻¹ Aᴴ - c A S⁻² Aᴴ. The last product is estimated with random signs Ω, (K, 16), as
+    (A S⁻¹Ω)(A S⁻¹Ω)ᴴ/16. So the second ridge costs next to nothing. It must not be `dual`.
     """
 
     accumulator: Accumulator
@@ -241,10 +241,11 @@ class AtOneRidge:
     largest: float = 0.0
     smallest: float = 0.0
     is_exact: bool = True
+    step: float = 0.0
 
     @property
     def ridges(self) -> NDArray[np.float64]:
-        return np.array([self.ridge])
+        return np.array([self.ridge, self.ridge * 10**self.step] if self.step else [self.ridge])
 
     @property
     def is_dual(self) -> bool:
@@ -264,37 +265,57 @@ class AtOneRidge:
         return shown_rows(block, is_exact=self.is_exact)
 
     @lazy
-    def coef(self) -> FloatArray:
-        """The solution, (L, N, d)."""
-        xs = []
+    def coefs(self) -> list[FloatArray]:
+        """The solution for every ridge, (L, N, d)."""
+        xs, beside = [], []
         for number, part in enumerate(self.reduced):
             if self.factors:
-                xs.append(self.factors[number].solution(part.problem.cross))
+                x = self.factors[number].solution(part.problem.cross)
             else:
                 columns = _block(self, number).copies * self.accumulator.targets
-                xs.append(np.zeros((len(part.kept), columns), part.root.dtype))
-        return self.accumulator.coef([part.restore(x) for part, x in zip(self.reduced, xs)])
+                x = np.zeros((len(part.kept), columns), part.root.dtype)
+            xs.append(part.restore(x))
+            if self.step:
+                beside.append(part.restore(x - self._change(x) * self._inverse(number, x)))
+        return [self.accumulator.coef(solution) for solution in (xs, beside) if solution]
+
+    def _change(self, like: Array) -> Any:
+        """c in this precision."""
+        return like.real.dtype.type(self.step * math.log(10) * self.ridge)
+
+    def _inverse(self, number: int, columns: Array) -> Array:
+        """S⁻¹ columns of the block with this number."""
+        factor = self.factors[number]
+        assert isinstance(factor, Cholesky), "a step must not be dual"
+        return np.asarray(factor.solution(columns) / columns.real.dtype.type(factor.factor))
 
     def errors(self, split: SplitRows) -> Iterator[Array]:
-        """The residuals e of the fit in every block, (n, 1, copies, N, m), as e = HM - T in components."""
+        """The residuals e of the fit in every block, (n, ridges, copies, N, m), as e = HM - T in components."""
         algebra, H = self.accumulator.algebra, split.H
-        e = matmul(H, self.coef.astype(H.dtype, copy=False), algebra) - split.T
-        for of_block in _coordinates(e, algebra):
-            yield of_block.transpose(0, 2, 3, 1)[:, None]
+        of_ridges = [
+            _coordinates(matmul(H, coef.astype(H.dtype, copy=False), algebra) - split.T, algebra) for coef in self.coefs
+        ]
+        for of_block in zip(*of_ridges):
+            yield np.stack([e.transpose(0, 2, 3, 1) for e in of_block], axis=1)
 
     def leverages(self, number: int, block: BlockRows) -> tuple[Array, Array]:
         """As those of `BySpectrum`."""
         (_, m, K), k = block.rows.shape, self.n_taken(_block(self, number))
         leverage, loss = _products(block.free[:k]), 1.0
+        of_ridges = [leverage]
         if self.factors:
             # A S⁻¹ Aᴴ = (A G⁻¹)(A G⁻¹)ᴴ, or of few rows (AAᴴ - (A G⁻¹)(A G⁻¹)ᴴ)/λ.
             through = self.factors[number].through(block.rows[:k].reshape(k * m, K))
             products = _products(through.reshape(k, m, K))
             if block.own is not None:
                 products = (block.own[:k, :k] - products) / products.real.dtype.type(self.ridge)
-            leverage = leverage + products
+            of_ridges = [leverage + products]
             loss = (self.largest**2 + self.ridge) / (self.smallest**2 + self.ridge)
-        return leverage[:, :, None], _rounding(self.accumulator, block.rows.real.dtype, np.full((1, 1), loss))
+            if self.step:
+                of_squares = _products(block.rows[:k] @ self._inverse(number, _signs(K, block.rows.dtype)))
+                of_ridges.append(of_ridges[0] - self._change(of_squares) / _SIGNS * of_squares)
+        rounding = np.full((len(of_ridges), 1), loss)
+        return np.stack(of_ridges, axis=2), _rounding(self.accumulator, block.rows.real.dtype, rounding)
 
     def half_inverse(self, number: int, columns: Array) -> Array:
         """G⁻¹ columns: like S^{-1/2}, C = G⁻¹ has CCᴴ = S⁻¹."""
@@ -378,6 +399,11 @@ def _unevenness(block: Block) -> float:
     first = leverage[:, :1, :1]
     distance, size = np.linalg.norm(leverage - first * np.eye(n)), np.linalg.norm(first * np.eye(n))
     return float(distance / size) if size > 0 else math.inf if distance > 0 else 0.0
+
+
+def _signs(K: int, dtype: np.dtype[Any]) -> Array:
+    """Random signs, (K, 16)."""
+    return np.random.default_rng(0).choice(np.array([-1, 1], dtype), size=(K, _SIGNS))
 
 
 def _products(rows: Array) -> Array:

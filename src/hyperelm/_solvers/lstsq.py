@@ -15,8 +15,9 @@ from hyperelm._linalg.planes import Numbers
 from hyperelm._linalg.products import matmul, norm
 from hyperelm._solvers.accumulator import Accumulator, check_finite, chunk_rows, mixed
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.ridge import Choice, best_by_loo
+from hyperelm._solvers.ridge import best_by_loo
 from hyperelm._solvers.sample import RowSample, combinations, drawn, row_lengths, sample_size
+from hyperelm._solvers.scores import Choice
 from hyperelm._solvers.solve import SOLVERS, answer, check_ridge
 from hyperelm._validation import FloatArray, as_hypercomplex, check_choice, is_number
 

@@ -181,10 +181,6 @@ class NormalEquations:
         """The number K of unknowns."""
         return len(self.gram)
 
-    def in_single(self) -> NormalEquations:
-        """The same in single precision."""
-        return replace(self, gram=in_single(self.gram), cross=in_single(self.cross))
-
     def in_basis(self, rows: Array) -> Array:
         """Rows as `Cholesky` takes them: as they are."""
         return rows
@@ -371,12 +367,6 @@ def _subtract_product(c: Array, a: Array, b: Array) -> None:
     if c.size:
         (gemm,) = linalg.get_blas_funcs(("gemm",), (c,))
         gemm(-1, b.T, a.T, beta=1, c=c.T, overwrite_c=True)
-
-
-def in_single(x: Array) -> Array:
-    """Real or complex numbers in single precision; those beyond it are infinite."""
-    with np.errstate(over="ignore"):
-        return scratch_copy(x.T, np.complex64 if np.iscomplexobj(x) else np.float32).T
 
 
 def _squares(x: Array) -> NDArray[np.float64]:

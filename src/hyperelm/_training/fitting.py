@@ -33,8 +33,9 @@ from hyperelm._network.readout import Readout
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.gram import LARGEST_CONDITION
 from hyperelm._solvers.qr import QR
-from hyperelm._solvers.ridge import Choice, best_by_loo
+from hyperelm._solvers.ridge import best_by_loo
 from hyperelm._solvers.sample import RowSample, combinations, sample_size
+from hyperelm._solvers.scores import Choice
 from hyperelm._solvers.solve import SOLVERS, Solution, answer, effective_condition
 from hyperelm._solvers.spectrum import LABELS, VALUES
 from hyperelm._training.certainty import Certainty, certainty_of, own_share
