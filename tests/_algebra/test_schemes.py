@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hyperelm import Algebra, algebras, linalg
-from hyperelm._algebra.schemes import Scheme, is_large_product, reverse_scheme, scheme
+from hyperelm._algebra.schemes import Scheme, is_large_product, products_of_components, reverse_scheme, scheme
 
 SIDES = [(False, False), (True, False), (False, True)]
 FOUR_DIMENSIONAL = [name for name in algebras.names() if algebras.get(name).dim == 4]
@@ -74,6 +74,14 @@ def test_table(algebra, from_left, from_out, search):
         assert np.cbrt(np.prod(largest)) < 2.2
     assert max((abs(c) for *_, c in plan.terms), default=1.0) <= 1
     assert len(plan.terms) <= np.count_nonzero(restricted(algebra, left, out))
+
+
+@pytest.mark.parametrize("from_out", [False, True])
+def test_products_of_components(algebra, from_out):
+    out = imaginary(algebra, from_out)
+    plan = products_of_components(algebra, out)
+    np.testing.assert_allclose(table_of(plan), restricted(algebra, None, out), rtol=1e-15)
+    assert len(plan.terms) <= algebra.dim**2
 
 
 def test_any_components(algebra):

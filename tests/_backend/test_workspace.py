@@ -506,6 +506,7 @@ def test_dropped_memory_serves_again():
 
 @pytest.mark.skipif(not hasattr(workspace.mmap, "MAP_PRIVATE"), reason="scratch memory is plain memory on this system")
 def test_not_all_dropped_memory_is_kept(monkeypatch):
+    monkeypatch.setattr(workspace, "_LARGE", 2**20)
     monkeypatch.setattr(workspace, "_SPARE", 2**22)
     with keeping_scratch():
         arrays = [scratch((2**18,), np.float64) for _ in range(4)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA
@@ -59,7 +59,10 @@ def check_same(model, rows, folder):
     again = through_file(model, folder)
     assert isinstance(again, Pipeline)
     for got, expected in zip(outputs(again, rows), outputs(model, rows)):
-        assert_array_equal(got, expected)
+        if got.dtype.kind == "f":  # PCA has arrays column by column, and files row by row: BLAS may round otherwise
+            assert_allclose(got, expected, rtol=100 * np.finfo(got.dtype).eps, atol=1e-12)
+        else:
+            assert_array_equal(got, expected)
     assert [name for name, _ in again.steps] == [name for name, _ in model.steps]
     assert str(again[:-1]) == str(model[:-1])
     return again

@@ -83,6 +83,17 @@ def test_normal_equations_of_the_real_matrix(algebra, shape):
     check(accumulator, H, T)
 
 
+@pytest.mark.parametrize("dim", [2, 3, 4, 8])
+def test_tables_without_zeros_take_products_of_components(dim):
+    """As learned tables do: no planes of H are formed."""
+    table = np.random.default_rng(dim).standard_normal((dim, dim, dim))
+    algebra = Algebra(table / np.abs(table).max())
+    H, T = rows_of(algebra, (30, 3, 2))
+    accumulator = accumulated(Gram, algebra, H, T)
+    check(accumulator, H, T)
+    assert accumulator._products(Numbers(T))[1].shape == (dim, dim)
+
+
 @pytest.mark.usefixtures("searched")
 def test_supports_of_the_targets_may_change_from_chunk_to_chunk(algebra):
     """All components, without the real part, with it alone, none: each with a scheme of its own, in one accumulator."""

@@ -114,6 +114,18 @@ def scheme(algebra: Algebra, left: Support = None, out: Support = None, *, searc
 
 
 @lru_cache(maxsize=256)
+def products_of_components(algebra: Algebra, out: Support = None) -> Scheme:
+    """The scheme (H, T) -> M whose terms are the products of all components of H and T, at most d² of them.
+
+    Each term has a plane of the solution of its own. For tables with few zeros these are the fewest products.
+    """
+    d, one = algebra.dim, np.eye(algebra.dim)
+    pairs = np.argwhere(_restricted(algebra, None, out).any(axis=1)).tolist()
+    right = np.stack([algebra.table[i, :, k] for i, k in pairs], axis=1) if pairs else np.zeros((d, 0))
+    return Scheme(one, right, one, tuple((i, q, k, 1.0) for q, (i, k) in enumerate(pairs)))
+
+
+@lru_cache(maxsize=256)
 def reverse_scheme(algebra: Algebra, support: tuple[int, ...]) -> Scheme | None:
     """A scheme for Φ_L(H)ᵀφ(X) on the planes of X that `scheme(algebra, support)` takes for XW, or None.
 

@@ -40,7 +40,7 @@ from scipy import linalg
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import unit_algebra
 from hyperelm._algebra.forms import GramPlan, form_matrices, gram_forms, gram_plan, have_forms
-from hyperelm._algebra.schemes import Scheme, is_large_product, reverse_scheme, scheme
+from hyperelm._algebra.schemes import Scheme, is_large_product, products_of_components, reverse_scheme, scheme
 from hyperelm._backend import Pair, Sums, backend_of, limits
 from hyperelm._backend.arrays import is_identity, to_numpy
 from hyperelm._backend.by_numpy import real_parts
@@ -55,7 +55,7 @@ from hyperelm._validation import FloatArray
 # The condition up to which the answer of normal equations is trusted.
 LARGEST_CONDITION = {"float64": 1e4, "float32": 1e3}
 
-_DENSE = 4096  # coefficients of the forms in a block's Gram matrix, from which on they are one matrix product
+_MANY = 2  # matrices in a combination; more are summed by a matrix product
 
 
 class Cross(NamedTuple):
@@ -186,7 +186,11 @@ class Gram(Accumulator):
             terms = reverse
         else:
             search = is_large_product(self.unknowns, self.targets)
-            terms = scheme(self._unit, None, T.support, search=search)
+            schemes = (
+                scheme(self._unit, None, T.support, search=search),
+                products_of_components(self._unit, T.support),
+            )
+            terms = min(schemes, key=lambda one: (len(one.terms), one.left.shape[1]))
         return terms, *_planes_of_H(terms, self._plan)
 
     def _place_of(self, right: NDArray[np.float64]) -> int:
@@ -362,24 +366,47 @@ class Gram(Accumulator):
         return np.zeros((d, L, N), self.dtype) if total is None else total
 
     def _block_grams(self) -> Iterator[Array]:
-        """B(H)ᴴB(H), (n L, n L), of every block."""
-        forms, L, first = self._forms(), self.unknowns, 0
+        """B(H)ᴴB(H), (n L, n L), of every block.
+
+        With Q_F = Σ_n to_forms[F, n] (S_n ± S_nᵀ)/2, and patterns_F Hermitian for + and anti-Hermitian for -, it is
+
+            X + Xᴴ,        X = Σ_n W_n ⊗ S_n,        W_n = ½ Σ_F to_forms[F, n] patterns_F.
+        """
+        L, first = self.unknowns, 0
         for block, of_block in zip(block_basis(self._unit).blocks, gram_forms(self._unit)):
-            own = forms[first : first + len(of_block.forms)]
-            first += len(of_block.forms)
-            if np.array_equal(of_block.patterns, [[[1]]]):
-                yield own[0]
-                continue
+            of_forms = slice(first, first + len(of_block.forms))
+            first = of_forms.stop
             dtype = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
+            if self._squares is None or self._plan is None:
+                yield scratch((block.size * L, block.size * L), dtype)
+                continue
+            sums = to_numpy(self._squares)
+            W = 0.5 * np.tensordot(of_block.patterns, self._plan.to_forms[of_forms], axes=(0, 0))
             gram = scratch((block.size, L, block.size, L), dtype, zeros=False)
-            for part, patterns in zip(real_parts(gram), real_parts(of_block.patterns)):
-                if np.count_nonzero(patterns) > _DENSE:
-                    product = patterns.reshape(len(patterns), -1).astype(self.dtype).T @ own.reshape(len(own), -1)
-                    part[...] = product.reshape(block.size, block.size, L, L).swapaxes(1, 2)
-                    continue
-                for q, r in np.ndindex(block.size, block.size):
-                    _put_combination(patterns[:, q, r], own, part[q, :, r])
+            for part, of_part in zip(real_parts(gram), real_parts(W)):
+                for q in range(block.size):
+                    _put_combinations(of_part[q], sums, part[q].swapaxes(0, 1))
+            _add_adjoint(gram)
             yield gram.reshape(block.size * L, block.size * L)
+
+
+def _add_adjoint(X: Array) -> None:
+    """X += Xᴴ for a matrix in blocks, (n, L, n, L). Only blocks fit into the cache."""
+    for q in range(len(X)):
+        for r in range(q + 1):
+            X[q, :, r] += X[r, :, q].conj().T
+            X[r, :, q] = X[q, :, r].conj().T
+
+
+def _put_combinations(coefficients: NDArray[np.float64], matrices: FloatArray, out: FloatArray) -> None:
+    """out_r = Σ_n c_rn M_n. Where most matrices count, this is a product of matrices."""
+    r, n = coefficients.shape
+    if np.count_nonzero(coefficients) > _MANY * r:
+        product = coefficients.astype(matrices.dtype) @ matrices.reshape(n, -1)
+        out[...] = product.reshape(out.shape)
+        return
+    for row, of_row in zip(coefficients, out):
+        _put_combination(row, matrices, of_row)
 
 
 def _put_combination(coefficients: NDArray[np.float64], matrices: FloatArray, out: FloatArray) -> None:
