@@ -239,8 +239,13 @@ def _cheapest(block: Block, of_block: BlockForms, search: bool) -> tuple[Array, 
         if _gives_back(of_block, spanned):
             return *found, to_forms
     # The products of the components. F[s, t] and F[t, s] = ± F[s, t] both take H_sᵀH_t, so s < t counts twice.
+    # Components in other units, which are powers of two, are taken in their own: then no planes need to be formed.
     s, t = np.triu_indices(p)
-    return np.eye(p), [[(a, b, 1.0)] for a, b in zip(s.tolist(), t.tolist())], of_block.forms[:, s, t] * (2 - (s == t))
+    units = np.ones(p)
+    if of_block.components.shape == (p, p) and not (of_block.components - np.diag(of_block.components.diagonal())).any():
+        units = of_block.components.diagonal()
+    to_forms = of_block.forms[:, s, t] * (2 - (s == t)) * units[s] * units[t]
+    return np.diag(1 / units), [[(a, b, 1.0)] for a, b in zip(s.tolist(), t.tolist())], to_forms
 
 
 def _sums_of_entries(block: Block) -> Iterator[list[PlaneProduct]]:
