@@ -241,9 +241,9 @@ def _cheapest(block: Block, of_block: BlockForms, search: bool) -> tuple[Array, 
     # The products of the components. F[s, t] and F[t, s] = ± F[s, t] both take H_sᵀH_t, so s < t counts twice.
     # Components in other units, which are powers of two, are taken in their own: then no planes need to be formed.
     s, t = np.triu_indices(p)
-    units = np.ones(p)
-    if of_block.components.shape == (p, p) and not (of_block.components - np.diag(of_block.components.diagonal())).any():
-        units = of_block.components.diagonal()
+    units = of_block.components.diagonal()
+    if not np.array_equal(of_block.components, np.diag(units)):
+        units = np.ones(p)
     to_forms = of_block.forms[:, s, t] * (2 - (s == t)) * units[s] * units[t]
     return np.diag(1 / units), [[(a, b, 1.0)] for a, b in zip(s.tolist(), t.tolist())], to_forms
 

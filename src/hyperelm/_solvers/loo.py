@@ -231,7 +231,7 @@ class AtOneRidge:
 
     With a `step` s there is a second ridge λ 10ˢ, to first order in s. With c = s λ log 10 its solution and its
     leverages are x - c S⁻¹x and A S⁻¹ Aᴴ - c A S⁻² Aᴴ. The last product is estimated with random signs Ω, (K, 16), as
-    (A S⁻¹Ω)(A S⁻¹Ω)ᴴ/16. So the second ridge costs next to nothing. It must not be `dual`.
+    (A G⁻¹ G⁻ᴴΩ)(A G⁻¹ G⁻ᴴΩ)ᴴ/16. So the second ridge costs next to nothing. It must not be `dual`.
     """
 
     accumulator: Accumulator
@@ -276,18 +276,18 @@ class AtOneRidge:
                 x = np.zeros((len(part.kept), columns), part.root.dtype)
             xs.append(part.restore(x))
             if self.step:
-                beside.append(part.restore(x - self._change(x) * self._inverse(number, x)))
+                factor = self._cholesky(number)
+                beside.append(part.restore(x - self._change(x) / factor.factor * factor.solution(x)))
         return [self.accumulator.coef(solution) for solution in (xs, beside) if solution]
 
     def _change(self, like: Array) -> Any:
         """c in this precision."""
         return like.real.dtype.type(self.step * math.log(10) * self.ridge)
 
-    def _inverse(self, number: int, columns: Array) -> Array:
-        """S⁻¹ columns of the block with this number."""
+    def _cholesky(self, number: int) -> Cholesky:
         factor = self.factors[number]
         assert isinstance(factor, Cholesky), "a step must not be dual"
-        return np.asarray(factor.solution(columns) / columns.real.dtype.type(factor.factor))
+        return factor
 
     def errors(self, split: SplitRows) -> Iterator[Array]:
         """The residuals e of the fit in every block, (n, ridges, copies, N, m), as e = HM - T in components."""
@@ -312,7 +312,8 @@ class AtOneRidge:
             of_ridges = [leverage + products]
             loss = (self.largest**2 + self.ridge) / (self.smallest**2 + self.ridge)
             if self.step:
-                of_squares = _products(block.rows[:k] @ self._inverse(number, _signs(K, block.rows.dtype)))
+                beside = through @ self._cholesky(number).adjoint_half_solution(_signs(K, through.dtype))
+                of_squares = _products(beside.reshape(k, m, _SIGNS))
                 of_ridges.append(of_ridges[0] - self._change(of_squares) / _SIGNS * of_squares)
         rounding = np.full((len(of_ridges), 1), loss)
         return np.stack(of_ridges, axis=2), _rounding(self.accumulator, block.rows.real.dtype, rounding)

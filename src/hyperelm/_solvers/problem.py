@@ -159,6 +159,11 @@ class Cholesky:
         solved = linalg.solve_triangular(self.S, columns.conj(), check_finite=False).conj()
         return np.asarray(solved / solved.real.dtype.type(self.factor))
 
+    def adjoint_half_solution(self, columns: Array) -> Array:
+        """G⁻ᴴ columns, so that A G⁻¹ times it are A (f²AᴴA + λ)⁻¹ columns."""
+        solved = linalg.solve_triangular(self.S, columns.conj(), trans="C", check_finite=False).conj()
+        return np.asarray(solved / solved.real.dtype.type(self.factor))
+
 
 @dataclass(frozen=True)
 class NormalEquations:
