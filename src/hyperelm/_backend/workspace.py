@@ -45,7 +45,7 @@ Task = Callable[[], object]
 S = TypeVar("S")
 T = TypeVar("T")
 
-_LARGE = 2**22  # bytes; arrays of at least this size get their own pages
+_LARGE = 2**21  # bytes; arrays of at least this size get their own pages
 _SPARE = 2**26  # bytes; dropped memory beyond this is not kept
 _WORTHWHILE = 3e8  # multiply-adds; threads cost more than they save for less work
 _WORTH_WAITING = 5e9  # multiply-adds; for less work the threads of a BLAS may lose more than they save

@@ -393,7 +393,8 @@ class Gram(Accumulator):
 def _add_adjoint(X: Array) -> None:
     """X += Xᴴ for a matrix in blocks, (n, L, n, L). Only blocks fit into the cache."""
     for q in range(len(X)):
-        for r in range(q + 1):
+        X[q, :, q] += X[q, :, q].conj().T
+        for r in range(q):
             X[q, :, r] += X[r, :, q].conj().T
             X[r, :, q] = X[q, :, r].conj().T
 

@@ -76,7 +76,10 @@ class Reduced:
         if not len(self.free):
             return A, A[:, :0]
         free, rows = A[:, self.free], scratch((len(A), len(self.kept)), A.dtype, zeros=False)
-        np.take(A, self.kept, axis=1, out=rows, mode="clip")  # other modes form a copy first
+        if _are_beside(self.kept):
+            rows[...] = A[:, self.kept[0] : self.kept[-1] + 1]
+        else:
+            np.take(A, self.kept, axis=1, out=rows, mode="clip")  # other modes form a copy first
         _subtract_product(rows, free, self.of_rows)
         if self.gone is not None:
             rows[:, self.gone] = 0
@@ -228,7 +231,11 @@ class NormalEquations:
         values, vectors = linalg.eigh(self.gram[np.ix_(free, free)], check_finite=False)
         seen = values > np.abs(values).max(initial=0) * self._rounding
         root: Array = vectors[:, seen] / np.sqrt(values[seen])
-        coupling, gram, cross = self.gram[np.ix_(free, kept)], self.gram[np.ix_(kept, kept)], self.cross[kept]
+        coupling, cross = self.gram[np.ix_(free, kept)], self.cross[kept]
+        if _are_beside(kept):
+            gram = self.gram[kept[0] : kept[-1] + 1, kept[0] : kept[-1] + 1].copy()
+        else:
+            gram = np.take(self.gram[kept], kept, axis=1)
         weights = root @ (root.conj().T @ coupling)  # (FᴴF)⁺ FᴴK
         before = gram.diagonal().real.copy()
         _subtract_product(gram, coupling.conj().T, weights)
@@ -367,6 +374,11 @@ def _turn(turned: tuple[Array, Array], x: Array, *, adjoint: bool = False) -> Ar
     return np.asarray(found)
 
 
+def _are_beside(places: NDArray[np.intp]) -> bool:
+    """Whether these increasing places are those of a slice, which is copied faster."""
+    return len(places) > 0 and bool(places[-1] - places[0] + 1 == len(places))
+
+
 def _subtract_product(c: Array, a: Array, b: Array) -> None:
     """c -= ab, in place and without a matrix for the product. The rows of c are columns to BLAS."""
     if c.size:
@@ -404,4 +416,5 @@ def _largest_eigenvalue(apply: Callable[[Array], Array], like: Array, steps: int
         if not beside[-1] > 1e-6 * abs(diagonal[-1]):
             break
         basis.append(w / beside[-1])
-    return float(linalg.eigvalsh_tridiagonal(diagonal, beside[:-1])[-1])
+    off = np.diag(beside[:-1], 1)
+    return float(np.linalg.eigvalsh(np.diag(diagonal) + off + off.T)[-1])  # SciPy's for tridiagonal ones takes longer
