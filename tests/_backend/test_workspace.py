@@ -484,18 +484,18 @@ def test_dropped_memory_serves_again():
         return array.__array_interface__["data"][0]
 
     with keeping_scratch():
-        first = scratch((2**18,), np.float64)
+        first = scratch((2**19,), np.float64)
         first[...] = 1
         view, place = first[5:9], address(first)
         del first
-        other = scratch((2**18,), np.float64)
+        other = scratch((2**19,), np.float64)
         assert address(other) != place
         assert view.tolist() == [1] * 4
         del view
-        second = scratch((2**17, 2), np.float32)
+        second = scratch((2**18, 2), np.float32)
         assert address(second) == place
         assert not second.any()
-        assert address(scratch((2**18,), np.float64)) != place
+        assert address(scratch((2**19,), np.float64)) != place
         kept = second
         del second
         spare = workspace._spare.get()
@@ -506,10 +506,9 @@ def test_dropped_memory_serves_again():
 
 @pytest.mark.skipif(not hasattr(workspace.mmap, "MAP_PRIVATE"), reason="scratch memory is plain memory on this system")
 def test_not_all_dropped_memory_is_kept(monkeypatch):
-    monkeypatch.setattr(workspace, "_LARGE", 2**20)
-    monkeypatch.setattr(workspace, "_SPARE", 2**22)
+    monkeypatch.setattr(workspace, "_SPARE", 2**23)
     with keeping_scratch():
-        arrays = [scratch((2**18,), np.float64) for _ in range(4)]
+        arrays = [scratch((2**19,), np.float64) for _ in range(4)]
         del arrays
         spare = workspace._spare.get()
-        assert [spare.taken(2**21) is None for _ in range(3)] == [False, False, True]
+        assert [spare.taken(2**22) is None for _ in range(3)] == [False, False, True]
