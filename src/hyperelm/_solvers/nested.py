@@ -20,9 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.curve import Curve
-from hyperelm._solvers.loo import AtOneRidge
+from hyperelm._solvers.loo import AtOneRidge, LeftOut, shown_rows
 from hyperelm._solvers.scores import Choice, MeanError, Scores, joined
 from hyperelm._solvers.spectrum import VALUES, Caution, hold_factors, is_permitted, project_out
 
@@ -36,8 +37,12 @@ _CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
 
 
 def best_of_few(accumulator: Accumulator, free: Sequence[int], mean: MeanError) -> Choice:
-    """The best of a handful of ridges."""
-    whole, quarter = _Trials(accumulator, free, mean), _Trials(*_every_fourth(accumulator, free, mean))
+    """The best of a handful of ridges.
+
+    Leverage matrices that are nearly multiples of the identity count as such until the ridge is found.
+    """
+    rough = replace(mean, sample=replace(mean.sample, is_whole=False))
+    whole, quarter = _Trials(accumulator, free, rough), _Trials(*_every_fourth(accumulator, free, rough))
     error_of_bias, of_bias = whole.of_bias()
     if whole.largest == 0:  # a constant layer: any ridge leaves its weights at zero
         return Choice(1.0, error_of_bias)
@@ -50,7 +55,21 @@ def best_of_few(accumulator: Accumulator, free: Sequence[int], mean: MeanError) 
         ridge = whole.largest**2 / float(np.finfo(accumulator.dtype).eps)
         return Choice(ridge, error_of_bias, mean.leaves_residual(error_of_bias))
     u, slope = next((u, slope) for u, (value, slope) in whole.curve.points.items() if value == whole.smallest)
-    return Choice(best.ridge, best.error, cut_off=u < path.lowest + 1 and slope > 0, left_out=best.left_out)
+    cut_off = u < path.lowest + 1 and slope > 0
+    error, left_out = _exact(accumulator, best, mean)
+    return Choice(best.ridge, error, cut_off=cut_off, left_out=left_out)
+
+
+def _exact(accumulator: Accumulator, best: Choice, mean: MeanError) -> tuple[float, LeftOut | None]:
+    """The error and the rows that are left out of this choice, with exact leverage matrices if the sample is whole."""
+    blocks, left_out = block_basis(accumulator.algebra).blocks, best.left_out
+    is_rough = any(shown_rows(block, is_exact=True) > shown_rows(block, is_exact=False) for block in blocks)
+    if not (mean.sample.is_whole and is_rough and left_out is not None):
+        return best.error, left_out
+    assert isinstance(left_out.method, AtOneRidge)
+    method = replace(left_out.method, is_exact=True, step=0.0)
+    errors = list(mean.errors(method, mean.parts(method)))
+    return float(mean.scores(errors).errors[0]), joined(method, errors)
 
 
 def _every_fourth(
