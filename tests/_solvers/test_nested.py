@@ -60,7 +60,7 @@ def test_the_slope_is_that_of_the_scores(name, labels, u):
     H, T = layer(algebra, (200, 40, 3), noise=0.5, labels=labels)
     trials = _Trials(*problem(algebra, H, T, is_whole=False, labels=labels))
     for step in (-0.02, 0, 0.02):
-        assert trials.tries(u + step)
+        assert trials.has_score(u + step)
     below, here, above = (trials.curve.points[u + step] for step in (-0.02, 0, 0.02))
     expected = (above[0] - below[0]) / 0.04
     assert here[1] == pytest.approx(expected, abs=0.02 + 0.1 * abs(expected))
@@ -104,3 +104,31 @@ def test_smaller_ridges_than_rounding_shows_are_cut_off():
     found = best_of_few(*problem(algebra, H, T))
     assert found.cut_off
     assert found.error < 1e-12 * T.var()  # one step of two decades after the other, since fewer columns do not show it
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "neurons"), [("real", 250), ("quaternions", 80)])
+def test_a_target_that_only_many_neurons_explain(name, neurons, seed):
+    """A network of every fourth neuron does no better than the bias alone, so it tells nothing."""
+    algebra, rng = algebras.get(name), np.random.default_rng(seed)
+    X = rng.standard_normal((1000, 8))
+    H = np.tanh(X @ rng.standard_normal((8, neurons * algebra.dim)) / 8**0.5).reshape(1000, neurons, algebra.dim)
+    H[:, -1] = np.eye(algebra.dim)[0]
+    T = np.zeros((1000, 1, algebra.dim))
+    T[:, 0, 0] = X[:, 0] * X[:, 1] * X[:, 5]
+    accumulator, free, mean = problem(algebra, H, T)
+    found, on_path = best_of_few(accumulator, free, mean), _on_path(Spectrum(accumulator, free), mean)
+    assert score(mean, found) <= 1.1 * score(mean, on_path)
+    assert not found.is_bias_only
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_columns_of_which_every_fourth_is_zero(noise):
+    algebra, rng = algebras.get("real"), np.random.default_rng(0)
+    H = rng.standard_normal((500, 161, 1))
+    H[:, ::4] = 0
+    H[:, -1] = 1
+    T = linalg.matmul(H, rng.standard_normal((161, 1, 1)), algebra) + noise * rng.standard_normal((500, 1, 1))
+    accumulator, free, mean = problem(algebra, H, T)
+    found, on_path = best_of_few(accumulator, free, mean), _on_path(Spectrum(accumulator, free), mean)
+    assert score(mean, found) <= 1.1 * score(mean, on_path)

@@ -238,8 +238,9 @@ def _cheapest(block: Block, of_block: BlockForms, search: bool) -> tuple[Array, 
         to_forms, spanned = _spanned(of_block, *found)
         if _gives_back(of_block, spanned):
             return *found, to_forms
-    # The products of the components. F[s, t] and F[t, s] = ± F[s, t] both take H_sᵀH_t, so s < t counts twice.
-    # Components in other units, which are powers of two, are taken in their own: then no planes need to be formed.
+    # The products of the components. F[s, t] and F[t, s] = ± F[s, t] both take H_sᵀH_t, so s < t counts twice. If the
+    # components differ from those of the numbers by their units alone, the units go into `to_forms`. Then the planes
+    # are the components of the numbers themselves, and none has to be formed.
     s, t = np.triu_indices(p)
     units = of_block.components.diagonal()
     if not np.array_equal(of_block.components, np.diag(units)):

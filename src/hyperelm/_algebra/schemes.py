@@ -115,9 +115,10 @@ def scheme(algebra: Algebra, left: Support = None, out: Support = None, *, searc
 
 @lru_cache(maxsize=256)
 def products_of_components(algebra: Algebra, out: Support = None) -> Scheme:
-    """The scheme (H, T) -> M whose terms are the products of all components of H and T, at most d² of them.
+    """The scheme for HᵀT with a term H_iᵀT_k for every pair of components that the table joins, at most d² of them.
 
-    Each term has a plane of the solution of its own. For tables with few zeros these are the fewest products.
+    Each pair has its own plane of the solution. For tables with few zeros and no decomposition these are the fewest
+    products.
     """
     d, one = algebra.dim, np.eye(algebra.dim)
     pairs = np.argwhere(_restricted(algebra, None, out).any(axis=1)).tolist()

@@ -29,7 +29,7 @@ accumulator is never safe, so that `auto` goes on to `qr`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -43,10 +43,10 @@ from hyperelm._algebra.forms import GramPlan, form_matrices, gram_forms, gram_pl
 from hyperelm._algebra.schemes import Scheme, is_large_product, products_of_components, reverse_scheme, scheme
 from hyperelm._backend import Pair, Sums, backend_of, limits
 from hyperelm._backend.arrays import is_identity, to_numpy
-from hyperelm._backend.by_numpy import real_parts
 from hyperelm._backend.workspace import scratch
 from hyperelm._linalg.planes import Numbers, block_basis, coordinate_matrix, traces
 from hyperelm._solvers.accumulator import Accumulator, Embedding, mixed, row_square, table_square
+from hyperelm._solvers.block_gram import block_gram
 from hyperelm._solvers.dual import FewRows, problems_of_rows
 from hyperelm._solvers.problem import Array, NormalEquations
 from hyperelm._solvers.qr import QR
@@ -54,8 +54,6 @@ from hyperelm._validation import FloatArray
 
 # The condition up to which the answer of normal equations is trusted.
 LARGEST_CONDITION = {"float64": 1e4, "float32": 1e3}
-
-_MANY = 2  # matrices in a combination; more are summed by a matrix product
 
 
 class Cross(NamedTuple):
@@ -319,7 +317,7 @@ class Gram(Accumulator):
 
     def _normal_equations(self) -> list[NormalEquations]:
         basis = block_basis(self._unit)
-        grams, coordinates = list(self._block_grams()), self._coordinates()
+        grams, coordinates = self._block_grams(), self._coordinates()
         return [
             NormalEquations(gram, coordinate_matrix(coordinates[at], block), block.parts * block.copies, self._factor)
             for gram, at, block in zip(grams, basis.coordinate_slices, basis.blocks)
@@ -365,62 +363,19 @@ class Gram(Accumulator):
             total = image if total is None else total + image
         return np.zeros((d, L, N), self.dtype) if total is None else total
 
-    def _block_grams(self) -> Iterator[Array]:
-        """B(H)ᴴB(H), (n L, n L), of every block.
-
-        With Q_F = Σ_n to_forms[F, n] (S_n ± S_nᵀ)/2, and patterns_F Hermitian for + and anti-Hermitian for -, it is
-
-            X + Xᴴ,        X = Σ_n W_n ⊗ S_n,        W_n = ½ Σ_F to_forms[F, n] patterns_F.
-        """
-        L, first = self.unknowns, 0
+    def _block_grams(self) -> list[Array]:
+        """B(H)ᴴB(H), (n L, n L), of every block."""
+        grams, L, first = [], self.unknowns, 0
+        sums = None if self._squares is None else to_numpy(self._squares)
         for block, of_block in zip(block_basis(self._unit).blocks, gram_forms(self._unit)):
             of_forms = slice(first, first + len(of_block.forms))
             first = of_forms.stop
             dtype = np.result_type(self.dtype, np.complex64) if block.is_complex else self.dtype
-            if self._squares is None or self._plan is None:
-                yield scratch((block.size * L, block.size * L), dtype)
-                continue
-            sums = to_numpy(self._squares)
-            W = 0.5 * np.tensordot(of_block.patterns, self._plan.to_forms[of_forms], axes=(0, 0))
-            gram = scratch((block.size, L, block.size, L), dtype, zeros=False)
-            for part, of_part in zip(real_parts(gram), real_parts(W)):
-                for q in range(block.size):
-                    _put_combinations(of_part[q], sums, part[q].swapaxes(0, 1))
-            _add_adjoint(gram)
-            yield gram.reshape(block.size * L, block.size * L)
-
-
-def _add_adjoint(X: Array) -> None:
-    """X += Xᴴ for a matrix in blocks, (n, L, n, L). Only blocks fit into the cache."""
-    for q in range(len(X)):
-        X[q, :, q] += X[q, :, q].conj().T
-        for r in range(q):
-            X[q, :, r] += X[r, :, q].conj().T
-            X[r, :, q] = X[q, :, r].conj().T
-
-
-def _put_combinations(coefficients: NDArray[np.float64], matrices: FloatArray, out: FloatArray) -> None:
-    """out_r = Σ_n c_rn M_n. Where most matrices count, this is a product of matrices."""
-    r, n = coefficients.shape
-    if np.count_nonzero(coefficients) > _MANY * r:
-        product = coefficients.astype(matrices.dtype) @ matrices.reshape(n, -1)
-        out[...] = product.reshape(out.shape)
-        return
-    for row, of_row in zip(coefficients, out):
-        _put_combination(row, matrices, of_row)
-
-
-def _put_combination(coefficients: NDArray[np.float64], matrices: FloatArray, out: FloatArray) -> None:
-    """out = Σ c_F M_F."""
-    used = np.flatnonzero(coefficients)
-    if len(used) == 0:
-        out[...] = 0
-    for n, form in enumerate(used):
-        c = out.dtype.type(coefficients[form])
-        if n == 0:
-            np.multiply(matrices[form], c, out=out)
-        else:
-            out += matrices[form] if c == 1 else c * matrices[form]
+            if sums is None or self._plan is None:
+                grams.append(scratch((block.size * L, block.size * L), dtype))
+            else:
+                grams.append(block_gram(of_block.patterns, self._plan.to_forms[of_forms], sums, dtype))
+        return grams
 
 
 def _in_these_forms(arrays: Mapping[str, NDArray[Any]], forms: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:

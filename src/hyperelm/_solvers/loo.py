@@ -229,9 +229,10 @@ class AtOneRidge:
     Without `is_exact`, here and in `BySpectrum`, leverage matrices that are nearly multiples of the identity count as
     such (`is_nearly_scalar`).
 
-    With a `step` s there is a second ridge λ 10ˢ, to first order in s. With c = s λ log 10 its solution and its
-    leverages are x - c S⁻¹x and A S⁻¹ Aᴴ - c A S⁻² Aᴴ. The last product is estimated with random signs Ω, (K, 16), as
-    (A G⁻¹ G⁻ᴴΩ)(A G⁻¹ G⁻ᴴΩ)ᴴ/16. So the second ridge costs next to nothing. It must not be `dual`.
+    With a `step` s, errors and leverages are also those of a second ridge λ 10ˢ, to first order in s. Let x be the
+    solution and c = s λ log 10. The solution of the second ridge is x - c S⁻¹x, and its leverages are those of
+    A S⁻¹ Aᴴ - c A S⁻² Aᴴ. The last product is estimated with random signs Ω, (K, 16), as (A G⁻¹ G⁻ᴴΩ)(A G⁻¹ G⁻ᴴΩ)ᴴ/16.
+    A method with a step must not be `dual`.
     """
 
     accumulator: Accumulator
@@ -277,6 +278,7 @@ class AtOneRidge:
             xs.append(part.restore(x))
             if self.step:
                 factor = self._cholesky(number)
+                # `solution` solves S y = f x, so S⁻¹x is y/f.
                 beside.append(part.restore(x - self._change(x) / factor.factor * factor.solution(x)))
         return [self.accumulator.coef(solution) for solution in (xs, beside) if solution]
 
@@ -312,11 +314,11 @@ class AtOneRidge:
             of_ridges = [leverage + products]
             loss = (self.largest**2 + self.ridge) / (self.smallest**2 + self.ridge)
             if self.step:
-                beside = through @ self._cholesky(number).adjoint_half_solution(_signs(K, through.dtype))
-                of_squares = _products(beside.reshape(k, m, _SIGNS))
+                of_signs = through @ self._cholesky(number).adjoint_half_solution(_signs(K, through.dtype))
+                of_squares = _products(of_signs.reshape(k, m, _SIGNS))
                 of_ridges.append(of_ridges[0] - self._change(of_squares) / _SIGNS * of_squares)
-        rounding = np.full((len(of_ridges), 1), loss)
-        return np.stack(of_ridges, axis=2), _rounding(self.accumulator, block.rows.real.dtype, rounding)
+        rounding = _rounding(self.accumulator, block.rows.real.dtype, np.full((len(of_ridges), 1), loss))
+        return np.stack(of_ridges, axis=2), rounding
 
     def half_inverse(self, number: int, columns: Array) -> Array:
         """G⁻¹ columns: like S^{-1/2}, C = G⁻¹ has CCᴴ = S⁻¹."""
@@ -327,11 +329,7 @@ LeaveOneOut = BySpectrum | AtOneRidge
 
 
 class LeftOut(NamedTuple):
-    """Rows that were left out at one ridge.
-
-    residuals : (m, columns)
-    leverages : (m,)
-    """
+    """Rows that were left out at one ridge: residuals, (m, columns), and leverages, (m,)."""
 
     method: LeaveOneOut
     residuals: NDArray[np.float64]

@@ -1,7 +1,7 @@
 """The ridge with the smallest leave-one-out error, as `scores` compares them.
 
-For few unknowns the singular vectors give the errors of all ridges at once (`_on_path`). For more, a Cholesky
-decomposition for each of a handful of ridges takes less time (`nested`).
+Singular vectors give the errors of all ridges at once (`_on_path`). Where there are normal equations of many unknowns,
+a Cholesky decomposition for each of a handful of ridges takes less time (`nested`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ def best_by_loo(
 ) -> Choice:
     """The ridge with the smallest leave-one-out error on a sample of the rows that `accumulator` has seen.
 
-    `free` names unknowns that no ridge penalises. Of the N d components of an error those in `places` count. They are
-    summed and divided by the number of `columns`. `labels` says that targets are indicators.
+    `free` names unknowns that no ridge penalises; `places`, `columns` and `labels` are those of `MeanError`.
     """
     accumulator.check_squares()
     mean = MeanError(sample, places, columns, labels)

@@ -39,8 +39,8 @@ class Choice(NamedTuple):
     """A ridge and its mean squared leave-one-out error.
 
     is_bias_only : whether this ridge leaves nothing but the bias
-    cut_off : whether this is the smallest ridge that rounding lets one see, so that a smaller one may be better
-    left_out : the rows that were left out at this ridge; None where the method is one for the bias alone
+    cut_off : whether a ridge that is too small for rounding to show it may be better
+    left_out : the rows that were left out at this ridge; None where they were not kept
     """
 
     ridge: float
@@ -72,7 +72,11 @@ Errors = tuple[slice, NDArray[np.float64], NDArray[np.float64]]  # some rows, (m
 
 @dataclass(frozen=True)
 class MeanError:
-    """The mean squared error of a sample that is left out row by row."""
+    """The mean squared error of a sample that is left out row by row.
+
+    Of the N d components of an error those in `places` count. They are summed and divided by the number of `columns`.
+    `labels` says that targets are indicators.
+    """
 
     sample: RowSample
     places: NDArray[np.intp]
@@ -129,6 +133,6 @@ class MeanError:
 
 
 def joined(method: LeaveOneOut, errors: Iterable[Errors]) -> LeftOut:
-    """The errors of all rows at the one ridge of the method."""
+    """The errors of all rows at the first ridge, which is that of the method."""
     _, residuals, leverages = zip(*errors)
     return LeftOut(method, np.concatenate(residuals)[:, 0], np.concatenate(leverages)[:, 0])
