@@ -37,6 +37,7 @@ _FEWEST = 4  # numbers with a penalty that the thinned network keeps, if there a
 _HUGE = 100.0  # larger logarithms count as this one
 _TELLING = 0.1  # by which share of the score of the bias a network must be better to be a guide for a larger one
 _CLEARLY = 0.05  # the share by which a score must be better to pay for another decomposition
+_SHARE = 0.2  # of what a network is better than the bias alone; less than this is not clearly better, either
 _CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
 
 
@@ -112,7 +113,8 @@ def _correct(trials: _Trials, curve: Curve, limits: _Limits, clearly: float) -> 
         expected = guess + correction(_GRID)
         reach = 1.0 if len(tried) < 2 else 2.0  # after two corrections the best ridge may be further away
         at = limits.place_of_best(expected, tried or curve.points, reach, lowest)
-        if at is None or trials.best - expected[at] < clearly or _is_near(_GRID[at], tried):
+        enough = min(clearly, _SHARE * max(limits.of_bias - trials.best, 0.0))
+        if at is None or trials.best - expected[at] < enough or _is_near(_GRID[at], tried):
             break
         u = float(_GRID[at])
         if trials.has_score(u):
