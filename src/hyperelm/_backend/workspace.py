@@ -122,9 +122,9 @@ def _pages(size: int) -> mmap.mmap:
     return memory
 
 
-def scratch_copy(array: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
+def scratch_copy(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of an array for temporary work, in Fortran order, as LAPACK overwrites it."""
-    copy = scratch(array.shape[::-1], array.dtype if dtype is None else dtype, zeros=False).T
+    copy = scratch(array.shape[::-1], array.dtype, zeros=False).T
     copy[...] = array
     return copy
 

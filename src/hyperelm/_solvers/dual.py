@@ -68,10 +68,6 @@ class CholeskyOfRows:
         """x = Aᴴ (AAᴴ + λ)⁻¹ t, as (A/f)ᴴ times what the decomposition solves, f (AAᴴ + λ)⁻¹ t."""
         return _adjoint_product(self.unit_rows, self.of_rows.solution(t))
 
-    def predicted(self, rows: Array, t: Array) -> Array:
-        """What the solution predicts for rows a, given aAᴴ/f (`FewRows.in_basis`)."""
-        return self.of_rows.predicted(rows, t)
-
     def through(self, rows: Array) -> Array:
         """aAᴴG⁻¹ of rows a, given aAᴴ/f: hence the product with f."""
         found = self.of_rows.through(rows)

@@ -144,10 +144,6 @@ class Cholesky:
             xt = trsm(alpha, self.S, xt, side=1, trans_a=adjoint, overwrite_b=True)
         return np.asarray(xt.T)
 
-    def predicted(self, rows: Array, b: Array) -> Array:
-        """What the solution predicts for rows (`NormalEquations.in_basis`)."""
-        return np.asarray(rows @ self.solution(b))
-
     def through(self, rows: Array) -> Array:
         """fAG⁻¹, (m, K), of rows fA. The squared length of each of its rows is the leverage of that row."""
         copy = scratch_copy(rows.T).T
