@@ -46,6 +46,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _LARGE = 2**21  # bytes; arrays of at least this size get their own pages
+_HUGE_PAGE = 2**21  # bytes, on most processors
 _SPARE = 2**26  # bytes; dropped memory beyond this is not kept
 _WORTHWHILE = 3e8  # multiply-adds; threads cost more than they save for less work
 _WORTH_WAITING = 5e9  # multiply-adds; for less work the threads of a BLAS may lose more than they save
@@ -116,6 +117,8 @@ def scratch(shape: tuple[int, ...], dtype: DTypeLike, *, zeros: bool = True) -> 
 
 
 def _pages(size: int) -> mmap.mmap:
+    """Memory of whole huge pages: systems align mappings of such a size, so that no small pages are at their ends."""
+    size = -(-size // _HUGE_PAGE) * _HUGE_PAGE
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
