@@ -321,8 +321,8 @@ def layer_of(library, options, dtype):
 @pytest.mark.parametrize("options", LAYERS, ids=str)
 def test_a_layer_by_one_matrix(library, dtype, options):
     x, L, bias, here, there = layer_of(library, options, dtype)
-    (m, D, d), operator = x.shape, numbers(3 * 4, L * 4, dtype=dtype)
-    h = (x.reshape(m, D * d) @ operator).reshape(m, L, d)
+    (m, D, d), operator = x.shape, numbers(4, 3 * 4, L, dtype=dtype)
+    h = np.stack([x.reshape(m, D * d) @ of_component for of_component in operator], axis=-1)
     expected = with_columns(h if bias is None else h + bias, here, x)
     reference = library(x)
     bias_there = None if bias is None else library(bias)

@@ -222,10 +222,11 @@ class Backend:
     def hidden_by_operator(
         self, numbers: Array, operator: Array, bias: Array | None, activation: Activation, beside: Beside
     ) -> Array:
-        """[f(x Φ + b), x, e], (m, width, d), of numbers x, (m, D, d), and a real matrix Φ, (D d, L d)."""
+        """[f(x Φ + b), x, e], (m, width, d), of numbers x, (m, D, d), and real matrices Φ, (d, D d, L), one for each
+        component of the result."""
         xp, (m, D, d) = namespace(numbers=numbers), numbers.shape
-        h = xp.reshape(numbers, (m, D * d)) @ operator
-        return _layer(xp.reshape(h, (m, h.shape[1] // d, d)), bias, activation, beside)
+        h = xp.moveaxis(xp.reshape(numbers, (m, D * d)) @ operator, 0, -1)
+        return _layer(h, bias, activation, beside)
 
     def hidden_by_terms(
         self, image: Array, weights: Array, terms: Terms, bias: Array | None, activation: Activation, beside: Beside

@@ -150,13 +150,13 @@ class NumpyBackend(Backend):
     def hidden_by_operator(
         self, numbers: Array, operator: Array, bias: Array | None, activation: Activation, beside: Beside
     ) -> Array:
-        m, D, d = numbers.shape
-        h = numbers.reshape(m, D * d) @ operator
+        team, m, (d, _, L) = current_team(), len(numbers), operator.shape
+        h = team.array("narrow", (d, m, L), numbers.dtype)
+        np.matmul(numbers.reshape(m, -1), operator, out=h)
         if bias is not None:
-            h += bias.ravel()
-        L = h.shape[1] // d
-        H = current_team().array("H", (d, m, _width(L, beside)), numbers.dtype)
-        H[:, :, :L] = np.moveaxis(activation(h.reshape(m, L, d), -1), -1, 0)
+            h += bias.T[:, None]
+        H = team.array("H", (d, m, _width(L, beside)), numbers.dtype)
+        H[:, :, :L] = activation(h, 0)
         return _put_beside(H, L, beside)
 
     def hidden_by_terms(

@@ -67,13 +67,19 @@ class HiddenLayer:
         self.width = self.neurons + (D if direct_link else 0) + (1 if bias else 0)
         self._by_scheme = is_large_product(D, self.neurons)
 
+    def _by_component(self) -> FloatArray:
+        """Φ_R(W)ᵀ as one matrix for each component of the product, (d, D d, L)."""
+        operator = right_operator(self.weights, self.algebra)
+        by_number = operator.reshape(len(operator), self.neurons, self.algebra.dim)
+        return np.ascontiguousarray(np.moveaxis(by_number, -1, 0))
+
     def __call__(self, x: Numbers) -> FloatArray:
         """[h, x, e], (m, width, d), of inputs (m, D, d), in scratch memory that the next call overwrites."""
         backend = backend_of(x.array)
         constant = None if self.bias is None else bias_number(self.algebra)
         beside = Beside(x.array if self.direct_link else None, constant)
         if not self._by_scheme:
-            operator = backend.kept(self, lambda: kept_beside(right_operator(self.weights, self.algebra), x.array))
+            operator = backend.kept(self, lambda: kept_beside(self._by_component(), x.array))
             return backend.hidden_by_operator(x.array, operator, self.bias, self._activate, beside)
         image = x.planes_by_support(lambda support: scheme(self.algebra, support).left)
         products = scheme(self.algebra, x.support)
