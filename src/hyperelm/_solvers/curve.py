@@ -23,6 +23,15 @@ class Curve:
 
     points: dict[float, tuple[float, float]] = field(default_factory=dict)
 
+    @classmethod
+    def through(cls, u: Floats, values: Floats) -> Curve:
+        """Through values at even steps, as far as they are finite from the largest u down, with slopes by differences."""
+        infinite = np.flatnonzero(~np.isfinite(values))
+        first = infinite[-1] + 1 if len(infinite) else 0
+        u, values = u[first:], values[first:]
+        slopes = np.gradient(values, u) if len(u) > 1 else np.zeros(len(u))
+        return cls(dict(zip(u.tolist(), zip(values.tolist(), slopes.tolist()))))
+
     def __call__(self, u: Floats) -> Floats:
         if not self.points:
             return np.zeros(u.shape)

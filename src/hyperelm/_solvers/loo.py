@@ -12,8 +12,8 @@ It is found in every block of the algebra, in four steps:
 
        e₋ₘ = (1 - leverage matrix)⁻¹ e_m.
 
-Two classes find e_m and the leverage matrices. `BySpectrum` uses the basis V of the singular vectors, in which S is
-diagonal: rows in that basis serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the limit of an
+Two classes find the weights M and the leverage matrices. `BySpectrum` uses the basis V of the singular vectors, in
+which S is diagonal: rows in that basis serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the limit of an
 infinite λ, in which only the unknowns without a penalty are left.
 
 The leverage matrices of some algebras are multiples of the identity, so that one of their n rows is enough. Those of
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ _NEARLY = 0.25  # how uneven leverage matrices may be that count as multiples of
 class BlockRows(NamedTuple):
     """m rows in one block of the algebra, without what the free unknowns explain of them (`Reduced.project`).
 
-    rows : (k, m, K), the first k of the n rows of B(a), in the basis that the method takes
+    rows : (k, m, K), the first k of the n rows of B(a), which show its leverage matrix, in the basis of the method
     free : (k, m, rank), AW of the free unknowns
     own : (k, k, m), AAᴴ of the k rows A of each number, where the method is `dual`
     """
@@ -72,7 +72,7 @@ def split_rows(method: LeaveOneOut, H: FloatArray, T: FloatArray) -> SplitRows:
     basis, blocks = block_basis(method.accumulator.algebra), []
     are_kept = method.is_dual and method.accumulator.are_kept(H)
     for n, block in enumerate(basis.blocks):
-        k = method.n_taken(block)
+        k = shown_rows(block, is_exact=method.is_exact)
         first = basis.entry_slices[n].start
         entries = planes(H, basis.entries[:, first : first + k * block.size * block.parts])
         rows, free = method.reduced[n].project(block_matrix(entries, block))
@@ -103,7 +103,7 @@ def left_out_by(
     accumulator, ridges, m = method.accumulator, len(method.ridges), len(split.H)
     basis, d, leverages = block_basis(accumulator.algebra), accumulator.algebra.dim, np.zeros((m, ridges))
     residuals = np.empty((d, m, ridges * accumulator.targets), accumulator.dtype)
-    for n, (block, e) in enumerate(zip(basis.blocks, method.errors(split))):
+    for n, (block, e) in enumerate(zip(basis.blocks, _errors(method, split))):
         leverage, rounding = method.leverages(n, split.blocks[n])
         if weight is not None:
             leverage *= weight
@@ -117,6 +117,16 @@ def left_out_by(
     return from_planes(residuals, basis.coordinates).reshape(m, ridges, accumulator.targets, d), leverages
 
 
+def _errors(method: LeaveOneOut, split: SplitRows) -> Iterator[Array]:
+    """The residuals e = HM - T of the fit in every block, (n, ridges, copies, N, m)."""
+    algebra, (m, N, d) = method.accumulator.algebra, split.T.shape
+    e = matmul(split.H, method.coefs.astype(split.H.dtype, copy=False), algebra)
+    e.reshape(m, -1, N, d)[...] -= split.T[:, None]
+    for of_block in _coordinates(e, algebra):
+        n, _, copies, _ = of_block.shape
+        yield of_block.reshape(n, m, copies, -1, N).transpose(0, 3, 2, 4, 1)
+
+
 def _coordinates(numbers: FloatArray, algebra: Algebra) -> Iterator[Array]:
     """Numbers (m, N, d) in every block, (n, m, copies, N)."""
     basis, (m, N, _) = block_basis(algebra), numbers.shape
@@ -125,12 +135,14 @@ def _coordinates(numbers: FloatArray, algebra: Algebra) -> Iterator[Array]:
         yield coordinate_matrix(image[at], block).reshape(block.size, m, block.copies, N)
 
 
-class BySpectrum(NamedTuple):
+@dataclass(frozen=True)
+class BySpectrum:
     """All ridges at once, from rows in the basis V of the singular vectors, where S is diagonal."""
 
     spectrum: Spectrum
     ridges: NDArray[np.float64]
     is_exact: bool = True
+    is_dual = False
 
     @property
     def accumulator(self) -> Accumulator:
@@ -140,36 +152,30 @@ class BySpectrum(NamedTuple):
     def reduced(self) -> Sequence[Reduced]:
         return self.spectrum.reduced
 
-    @property
-    def is_dual(self) -> bool:
-        return False
-
     def own_in_basis(self, number: int) -> Array:
         raise AssertionError("this method is not `dual`")
-
-    def n_taken(self, block: Block) -> int:
-        """How many of the n rows that a number has in the block are taken: all, since each of them is predicted."""
-        return block.size
 
     def in_basis(self, number: int, rows: Array) -> Array:
         """A V of rows A in the block with this number, in the unit σ₁."""
         scaled = rows / rows.real.dtype.type(self._unit)
         return np.asarray(scaled @ self.spectrum.parts[number].V)
 
-    def errors(self, split: SplitRows) -> Iterator[Array]:
-        """The residuals e of the fit in every block, (n, ridges, copies, N, m)."""
-        for number, (block, t) in enumerate(zip(split.blocks, _coordinates(split.T, self.accumulator.algebra))):
-            (n, m, copies, N), P, ridges = t.shape, block.rows, len(self.ridges)
+    @lazy
+    def coefs(self) -> FloatArray:
+        """The solutions M of all ridges side by side, (L, ridges N, d)."""
+        xs, ridges = [], len(self.ridges)
+        for number, (part, spectral) in enumerate(zip(self.reduced, self.spectrum.parts)):
+            copies, N = _block(self, number).copies, self.accumulator.targets
             sigma, below, seen = self._denominators(number)
             inverse = np.divide(1, below, out=np.zeros(below.shape), where=seen)
-            # M = V diag(σ/(σ²+λ)) z, so what the penalised unknowns predict is A V diag(σ/(σ²+λ)) z.
-            gains = (inverse * sigma).astype(P.real.dtype, copy=False)
-            coefficients = gains[:, None, :] * self.spectrum.parts[number].z.T  # (ridges, copies N, K)
-            predicted = coefficients.reshape(ridges * copies * N, len(sigma)) @ P.reshape(n * m, len(sigma)).T
-            e = np.moveaxis(predicted.reshape(ridges, copies, N, n, m), 3, 0)
-            if block.free.shape[2]:  # the free unknowns predict AWy
-                t = t - (block.free @ self.reduced[number].of_targets).reshape(t.shape)
-            yield e - np.moveaxis(t, 1, 3)[:, None]
+            # M = V diag(σ/(σ²+λ)) z
+            gains = (inverse * sigma / self._unit).astype(spectral.z.real.dtype, copy=False)
+            z = spectral.z.reshape(len(sigma), copies, 1, N)
+            x = spectral.V @ (gains.T[:, None, :, None] * z).reshape(len(sigma), copies * ridges * N)
+            of_targets = np.repeat(part.of_targets.reshape(-1, copies, 1, N), ridges, axis=2)
+            beside = replace(part, of_targets=of_targets.reshape(len(of_targets), copies * ridges * N))
+            xs.append(beside.restore(x))
+        return self.accumulator.coef(xs)
 
     def leverages(self, number: int, block: BlockRows) -> tuple[Array, Array]:
         """The leverage matrices, (n, n, ridges, m), of rows in the block with this number, without the weight, and
@@ -261,26 +267,24 @@ class AtOneRidge:
         reduced = self.reduced[number]
         return reduced.turned_back(reduced.problem.own_in_basis)
 
-    def n_taken(self, block: Block) -> int:
-        """How many of the n rows that a number has in the block are taken: those that show its leverage matrix."""
-        return shown_rows(block, is_exact=self.is_exact)
-
     @lazy
-    def coefs(self) -> list[FloatArray]:
-        """The solution for every ridge, (L, N, d)."""
-        xs, beside = [], []
+    def coefs(self) -> FloatArray:
+        """The solutions of all ridges side by side, (L, ridges N, d)."""
+        xs = []
         for number, part in enumerate(self.reduced):
+            copies, N = _block(self, number).copies, self.accumulator.targets
             if self.factors:
                 x = self.factors[number].solution(part.problem.cross)
             else:
-                columns = _block(self, number).copies * self.accumulator.targets
-                x = np.zeros((len(part.kept), columns), part.root.dtype)
-            xs.append(part.restore(x))
+                x = np.zeros((len(part.kept), copies * N), part.root.dtype)
+            of_ridges = [part.restore(x)]
             if self.step:
                 factor = self._cholesky(number)
                 # `solution` solves S y = f x, so S⁻¹x is y/f.
-                beside.append(part.restore(x - self._change(x) / factor.factor * factor.solution(x)))
-        return [self.accumulator.coef(solution) for solution in (xs, beside) if solution]
+                of_ridges.append(part.restore(x - self._change(x) / factor.factor * factor.solution(x)))
+            by_copy = [solution.reshape(-1, copies, 1, N) for solution in of_ridges]
+            xs.append(np.concatenate(by_copy, axis=2).reshape(len(of_ridges[0]), -1))
+        return self.accumulator.coef(xs)
 
     def _change(self, like: Array) -> Any:
         """c in this precision."""
@@ -291,18 +295,9 @@ class AtOneRidge:
         assert isinstance(factor, Cholesky), "a step must not be dual"
         return factor
 
-    def errors(self, split: SplitRows) -> Iterator[Array]:
-        """The residuals e of the fit in every block, (n, ridges, copies, N, m), as e = HM - T in components."""
-        algebra, H = self.accumulator.algebra, split.H
-        of_ridges = [
-            _coordinates(matmul(H, coef.astype(H.dtype, copy=False), algebra) - split.T, algebra) for coef in self.coefs
-        ]
-        for of_block in zip(*of_ridges):
-            yield np.stack([e.transpose(0, 2, 3, 1) for e in of_block], axis=1)
-
     def leverages(self, number: int, block: BlockRows) -> tuple[Array, Array]:
         """As those of `BySpectrum`."""
-        (_, m, K), k = block.rows.shape, self.n_taken(_block(self, number))
+        (_, m, K), k = block.rows.shape, len(block.rows)
         leverage, loss = _products(block.free[:k]), 1.0
         of_ridges = [leverage]
         if self.factors:

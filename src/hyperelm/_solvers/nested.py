@@ -3,15 +3,15 @@
 Every ridge λ = 10ᵘσ₁² takes a Cholesky decomposition S = AᴴA + λ = GᴴG, after which the leverage of a row is ‖a G⁻¹‖².
 Let f(u) be the logarithm of the score of this ridge (`scores`).
 
-1. A network of every fourth number is fitted with ridges in steps of two decades. Their scores, and the slopes of f,
-   give the curve g. The leverages of such a fit take a sixteenth of the time, and its decomposition a 64th.
+1. The singular vectors of a network of every fourth number give the scores of ridges in steps of a decade, and these
+   the curve g.
 2. The whole network is fitted with the ridge where g is smallest. f - g is nearly straight, so its value and its slope
    there correct the curve everywhere. Between two ridges that were tried the correction is cubic (`curve`).
 3. Step 2 is repeated while the corrected curve promises a score that is clearly better. On real data the first ridge
    is taken in four of five cases.
 
-Where the smaller network is hardly better than the bias alone, it tells nothing about the whole one. Then step 1 is
-done with the whole network.
+Where the smaller network is hardly better than the bias alone, it tells nothing about the whole one. Then the whole
+network is fitted with ridges in steps of two decades, whose scores and slopes give the curve g.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.curve import Curve
-from hyperelm._solvers.loo import AtOneRidge, LeftOut, shown_rows
+from hyperelm._solvers.loo import AtOneRidge, BySpectrum, LeftOut, shown_rows
 from hyperelm._solvers.scores import Choice, Errors, MeanError, Scores, joined
-from hyperelm._solvers.spectrum import VALUES, Caution, hold_factors, is_permitted, project_out
+from hyperelm._solvers.spectrum import VALUES, Caution, Spectrum, hold_factors, is_permitted, project_out
 
 _GRID = np.round(np.arange(-16, 2.01, 0.05), 2)  # u at which curves are compared
 _BESIDE = 0.01  # the distance in u to a second ridge, whose score gives the slope
@@ -43,18 +43,17 @@ _CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
 
 def best_of_few(accumulator: Accumulator, free: Sequence[int], mean: MeanError) -> Choice:
     """The best of a handful of ridges."""
-    whole, thinned = _Trials(accumulator, free, mean), _Trials(*_every_fourth(accumulator, free, mean))
+    whole = _Trials(accumulator, free, mean)
     error_of_bias, of_bias = whole.of_bias()
     if whole.largest == 0:  # a constant layer: any ridge leaves its weights at zero
         return Choice(1.0, error_of_bias)
     limits = _Limits(max(float(np.log10(part.problem.floor)) for part in whole.reduced), of_bias, mean.caution)
     clearly = _CLEARLY_LABELS if mean.labels else _CLEARLY
-    _follow(thinned, limits, clearly)
-    guide = thinned
-    if not thinned.best < of_bias - _TELLING:  # a target that only many neurons explain
+    guide = _of_every_fourth(accumulator, free, mean, limits)
+    if guide is None:  # a target that only many neurons explain
         _follow(whole, limits, clearly)
-        guide = whole
-    _correct(whole, guide.curve, limits, clearly)
+        guide = whole.curve
+    _correct(whole, guide, limits, clearly)
     if whole.method is None or of_bias <= whole.best:
         ridge = whole.largest**2 / float(np.finfo(accumulator.dtype).eps)
         return Choice(ridge, error_of_bias, mean.leaves_residual(error_of_bias))
@@ -88,6 +87,21 @@ def _every_fourth(
     sample = replace(mean.sample, H=mean.sample.H[:, numbers])
     places: list[int] = np.searchsorted(numbers, free).tolist()
     return accumulator.restricted(numbers), places, replace(mean, sample=sample)
+
+
+def _of_every_fourth(
+    accumulator: Accumulator, free: Sequence[int], mean: MeanError, limits: _Limits
+) -> Curve | None:
+    """The scores of a network of every fourth number; None where it is hardly better than the bias alone."""
+    thinned, places, mean = _every_fourth(accumulator, free, mean)
+    spectrum, decades = Spectrum(thinned, places), np.arange(np.ceil(limits.lowest), 2.0)
+    method = BySpectrum(spectrum, spectrum.largest**2 * 10**decades, is_exact=False)
+    errors = mean.errors(method, mean.parts(method, len(decades)))
+    logarithms = mean.logarithms(mean.scores(errors, len(decades)))
+    curve = Curve.through(decades, logarithms)
+    expected = curve(_GRID)
+    at = limits.place_of_best(expected, curve.points, 0.0)
+    return curve if at is not None and expected[at] < limits.of_bias - _TELLING else None
 
 
 def _follow(trials: _Trials, limits: _Limits, clearly: float) -> None:
@@ -186,7 +200,7 @@ class _Trials:
     def of_bias(self) -> tuple[float, float]:
         """The error and the logarithm of the score of the bias alone."""
         scores = self.mean.scores(self.mean.errors(self._alone, self._parts))
-        return float(scores.errors[0]), float(self._logarithms(scores)[0])
+        return float(scores.errors[0]), float(self.mean.logarithms(scores)[0])
 
     def has_score(self, u: float) -> bool:
         """Try 10ᵘσ₁². There is no score if a matrix is indefinite up to rounding, or no degrees of freedom are left."""
@@ -201,13 +215,9 @@ class _Trials:
         scores = self.mean.scores(errors, 2)
         if not np.isfinite(scores.compared).all():
             return False
-        value, beside = self._logarithms(scores).tolist()
+        value, beside = self.mean.logarithms(scores).tolist()
         self.curve.points[u] = value, (beside - value) / _BESIDE
         if value < self.best:
             self.best, self.method, self.error, self.errors = value, method, float(scores.errors[0]), errors
             hold_factors(accumulator, reduced, ridge, found)
         return True
-
-    def _logarithms(self, scores: Scores) -> NDArray[np.float64]:
-        """The logarithms of the scores plus rounding, so that scores far below it are practically equal."""
-        return np.log(np.maximum(scores.compared + self.mean.rounding, np.finfo(np.float64).tiny))

@@ -127,6 +127,10 @@ class MeanError:
         T, eps = self.sample.T.astype(np.float64, copy=False), float(np.finfo(self.sample.T.dtype).eps)
         return float((1e3 * eps * T.std(axis=0).max(initial=0)) ** 2 + (4 * eps * np.abs(T).max(initial=0)) ** 2)
 
+    def logarithms(self, scores: Scores) -> NDArray[np.float64]:
+        """The logarithms of the scores plus rounding, so that scores far below it are practically equal."""
+        return np.log(np.maximum(scores.compared + self.rounding, np.finfo(np.float64).tiny))
+
     def leaves_residual(self, error: float) -> bool:
         """Whether an error is more than rounding."""
         return self.rounding < error < np.inf
