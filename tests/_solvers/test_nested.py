@@ -47,7 +47,7 @@ def test_it_is_nearly_the_best_of_the_path(name, noise, scale):
     H, T = layer(algebra, (120, 60, 2), noise=noise)
     accumulator, free, mean = problem(algebra, H, scale * T)
     found, on_path = best_of_few(accumulator, free, mean), _on_path(Spectrum(accumulator, free), mean)
-    assert score(mean, found) <= 1.06 * score(mean, on_path)
+    assert score(mean, found) <= 1.1 * score(mean, on_path)  # twice what counts as clearly better
     assert found.is_bias_only == on_path.is_bias_only
 
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_APART = 0.3  # the least distance of two points
+
 
 @dataclass
 class Curve:
@@ -25,11 +27,19 @@ class Curve:
 
     @classmethod
     def through(cls, u: Floats, values: Floats) -> Curve:
-        """Through values at even steps, as far as they are finite from the largest u down, with slopes by differences."""
-        infinite = np.flatnonzero(~np.isfinite(values))
-        first = infinite[-1] + 1 if len(infinite) else 0
-        u, values = u[first:], values[first:]
+        """Through values that are finite, from the largest u down, with slopes by differences.
+
+        Points that lie close to the one before are left out. The curve does not fall beyond the smallest u.
+        """
+        kept: list[int] = []
+        for n in np.argsort(-u).tolist():
+            if not np.isfinite(values[n]):
+                break
+            if not kept or u[kept[-1]] - u[n] >= _APART:
+                kept.append(n)
+        u, values = u[kept[::-1]], values[kept[::-1]]
         slopes = np.gradient(values, u) if len(u) > 1 else np.zeros(len(u))
+        slopes[:1] = np.minimum(slopes[:1], 0)
         return cls(dict(zip(u.tolist(), zip(values.tolist(), slopes.tolist()))))
 
     def __call__(self, u: Floats) -> Floats:

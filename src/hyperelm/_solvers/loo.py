@@ -13,8 +13,8 @@ It is found in every block of the algebra, in four steps:
        e₋ₘ = (1 - leverage matrix)⁻¹ e_m.
 
 Two classes find the weights M and the leverage matrices. `BySpectrum` uses the basis V of the singular vectors, in
-which S is diagonal: rows in that basis serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the limit of an
-infinite λ, in which only the unknowns without a penalty are left.
+which S is diagonal: rows in that basis serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the
+limit of an infinite λ, in which only the unknowns without a penalty are left.
 
 The leverage matrices of some algebras are multiples of the identity, so that one of their n rows is enough. Those of
 others are nearly so (`is_nearly_scalar`). They count as such where `is_exact` is not asked for.

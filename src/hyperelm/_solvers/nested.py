@@ -3,19 +3,26 @@
 Every ridge λ = 10ᵘσ₁² takes a Cholesky decomposition S = AᴴA + λ = GᴴG, after which the leverage of a row is ‖a G⁻¹‖².
 Let f(u) be the logarithm of the score of this ridge (`scores`).
 
-1. The singular vectors of a network of every fourth number give the scores of ridges in steps of a decade, and these
-   the curve g.
+1. The singular vectors of a network of every fourth number give the scores of ridges in steps of a decade. These are
+   moved to the ridges that have the same effect on the whole network, and give the curve g.
 2. The whole network is fitted with the ridge where g is smallest. f - g is nearly straight, so its value and its slope
    there correct the curve everywhere. Between two ridges that were tried the correction is cubic (`curve`).
-3. Step 2 is repeated while the corrected curve promises a score that is clearly better. On real data the first ridge
-   is taken in four of five cases.
+3. Step 2 is repeated while the corrected curve promises a score that is clearly better.
 
-Where the smaller network is hardly better than the bias alone, it tells nothing about the whole one. Then the whole
-network is fitted with ridges in steps of two decades, whose scores and slopes give the curve g.
+Where the smaller network is hardly better than the bias alone, its best ridge tells nothing about the whole one. Then
+step 2 begins half way, in decades, between σ₁² and the smallest ridge that g knows.
+
+**Which ridge has the same effect.** Few random neurons smooth by themselves. L of them with the ridge λ, of whose Ld
+degrees of freedom the fit takes the share q = tr P_λ/(Ld), act as infinitely many do with the ridge λ/(1 - q), both in
+units of σ₁² (A. Jacot et al., Implicit regularization of random feature models, ICML 2020). Both networks take as many
+degrees of freedom, so a whole network with L/s neurons takes the share sq. It acts as the smaller one does if
+
+    λ_whole / (1 - sq) = λ / (1 - q).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -27,8 +34,8 @@ from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.curve import Curve
 from hyperelm._solvers.loo import AtOneRidge, BySpectrum, LeftOut, shown_rows
-from hyperelm._solvers.scores import Choice, Errors, MeanError, Scores, joined
-from hyperelm._solvers.spectrum import VALUES, Caution, Spectrum, hold_factors, is_permitted, project_out
+from hyperelm._solvers.scores import Choice, Errors, MeanError, joined
+from hyperelm._solvers.spectrum import Caution, Spectrum, hold_factors, is_permitted, project_out
 
 _GRID = np.round(np.arange(-16, 2.01, 0.05), 2)  # u at which curves are compared
 _BESIDE = 0.01  # the distance in u to a second ridge, whose score gives the slope
@@ -37,7 +44,8 @@ _FEWEST = 4  # numbers with a penalty that the thinned network keeps, if there a
 _HUGE = 100.0  # larger logarithms count as this one
 _TELLING = 0.1  # by which share of the score of the bias a network must be better to be a guide for a larger one
 _CLEARLY = 0.05  # the share by which a score must be better to pay for another decomposition
-_SHARE = 0.2  # of what a network is better than the bias alone; less than this is not clearly better, either
+_SHARE = 0.2  # of what a network is better than the bias alone: so much is clearly better, too
+_LEAST = 0.1  # of what is clearly better; less never is
 _CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
 
 
@@ -49,10 +57,9 @@ def best_of_few(accumulator: Accumulator, free: Sequence[int], mean: MeanError) 
         return Choice(1.0, error_of_bias)
     limits = _Limits(max(float(np.log10(part.problem.floor)) for part in whole.reduced), of_bias, mean.caution)
     clearly = _CLEARLY_LABELS if mean.labels else _CLEARLY
-    guide = _of_every_fourth(accumulator, free, mean, limits)
-    if guide is None:  # a target that only many neurons explain
-        _follow(whole, limits, clearly)
-        guide = whole.curve
+    guide = _guide(accumulator, free, mean, limits.lowest)
+    if not limits.best_of(guide) < of_bias - _TELLING:  # a target that only many neurons explain
+        whole.has_score(max(limits.lowest, min(guide.points, default=0.0) / 2))
     _correct(whole, guide, limits, clearly)
     if whole.method is None or of_bias <= whole.best:
         ridge = whole.largest**2 / float(np.finfo(accumulator.dtype).eps)
@@ -89,52 +96,34 @@ def _every_fourth(
     return accumulator.restricted(numbers), places, replace(mean, sample=sample)
 
 
-def _of_every_fourth(
-    accumulator: Accumulator, free: Sequence[int], mean: MeanError, limits: _Limits
-) -> Curve | None:
-    """The scores of a network of every fourth number; None where it is hardly better than the bias alone."""
+def _guide(accumulator: Accumulator, free: Sequence[int], mean: MeanError, lowest: float) -> Curve:
+    """The scores of a network of every fourth number, by the ridges that have the same effect on the whole one."""
     thinned, places, mean = _every_fourth(accumulator, free, mean)
-    spectrum, decades = Spectrum(thinned, places), np.arange(np.ceil(limits.lowest), 2.0)
-    method = BySpectrum(spectrum, spectrum.largest**2 * 10**decades, is_exact=False)
-    errors = mean.errors(method, mean.parts(method, len(decades)))
-    logarithms = mean.logarithms(mean.scores(errors, len(decades)))
-    curve = Curve.through(decades, logarithms)
-    expected = curve(_GRID)
-    at = limits.place_of_best(expected, curve.points, 0.0)
-    return curve if at is not None and expected[at] < limits.of_bias - _TELLING else None
-
-
-def _follow(trials: _Trials, limits: _Limits, clearly: float) -> None:
-    """Try ridges from 1e-6 σ₁² on, which extrapolation always permits, then smaller ones that promise better scores."""
-    start = max(limits.lowest, float(np.log10(VALUES.extrapolation)))
-    for u in np.arange(start, 0.5, 2.0).tolist():
-        trials.has_score(u)
-    while tried := trials.curve.points:
-        expected, smallest = trials.curve(_GRID), min(tried)
-        at = limits.place_of_best(expected, tried, 2.0)
-        if at is None or _GRID[at] > smallest - 0.5 or trials.best - expected[at] < clearly:
-            break
-        if not trials.has_score(max(limits.lowest, smallest - 2.0)):
-            break
+    spectrum, u = Spectrum(thinned, places), np.arange(np.ceil(lowest), 2.0)
+    method = BySpectrum(spectrum, spectrum.largest**2 * 10**u, is_exact=False)
+    scores = mean.scores(mean.errors(method, mean.parts(method, len(u))), len(u))
+    left = spectrum.degrees_left(method.ridges)  # 1 - q
+    share = (thinned.unknowns - len(places)) / (accumulator.unknowns - len(free))
+    return Curve.through(u + np.log10((1 - share * (1 - left)) / left), mean.logarithms(scores))
 
 
 def _correct(trials: _Trials, curve: Curve, limits: _Limits, clearly: float) -> None:
     """Try the ridges where this curve, corrected by those that were tried, is the smallest."""
     tried, lowest = trials.curve.points, limits.lowest
-    guess, correction = curve(_GRID), Curve(dict.fromkeys(tried, (0.0, 0.0)))
+    guess, correction = curve(_GRID), Curve()
     slopes = np.gradient(guess, _GRID)
     for _ in range(_ROUNDS):
+        for u, (value, slope) in tried.items():
+            of_guess = np.interp(u, _GRID, guess), np.interp(u, _GRID, slopes)
+            correction.points[u] = value - float(of_guess[0]), slope - float(of_guess[1])
         expected = guess + correction(_GRID)
         reach = 1.0 if len(tried) < 2 else 2.0  # after two corrections the best ridge may be further away
         at = limits.place_of_best(expected, tried or curve.points, reach, lowest)
-        enough = min(clearly, _SHARE * max(limits.of_bias - trials.best, 0.0))
+        enough = float(np.clip(_SHARE * (limits.of_bias - trials.best), _LEAST * clearly, clearly))
         if at is None or trials.best - expected[at] < enough or _is_near(_GRID[at], tried):
             break
         u = float(_GRID[at])
-        if trials.has_score(u):
-            value, slope = tried[u]
-            correction.points[u] = value - float(guess[at]), slope - float(slopes[at])
-        else:
+        if not trials.has_score(u):
             lowest = u + 1  # a decade above a ridge that is too small
     if not trials.best < limits.of_bias:  # whether small weights are better than the bias alone
         trials.has_score(float(_GRID[-1]))
@@ -156,6 +145,12 @@ class _Limits(NamedTuple):
     lowest: float
     of_bias: float
     caution: Caution
+
+    def best_of(self, curve: Curve) -> float:
+        """The smallest logarithm of a score at the points of a curve; infinity where none is permitted."""
+        expected = curve(_GRID)
+        at = self.place_of_best(expected, curve.points, 0.0)
+        return math.inf if at is None else float(expected[at])
 
     def place_of_best(
         self, logarithms: NDArray[np.float64], tried: Collection[float], reach: float, lowest: float = -np.inf

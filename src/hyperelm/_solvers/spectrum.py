@@ -130,6 +130,11 @@ class Spectrum:
         """Ridges in units of σ₁²."""
         return np.asarray(ridges / self.largest / self.largest)
 
+    def degrees_left(self, ridges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The share of the degrees of freedom of the penalised unknowns that each ridge takes away."""
+        taken = sum(part.multiplicity * part.shrinkage(ridges).sum(axis=1) for part in self.parts)
+        return np.asarray(taken / sum(part.multiplicity * len(part.sigma) for part in self.parts))
+
     def _seen(self) -> list[NDArray[np.bool_]]:
         """Which singular values of every block are not zero."""
         return [part.sigma > default_rtol(self.accumulator) * self.largest for part in self.parts]
