@@ -32,3 +32,18 @@ def test_beyond_the_points_it_is_straight(points):
 
 def test_without_points_it_is_zero():
     np.testing.assert_array_equal(Curve()(np.arange(4.0)), np.zeros(4))
+
+
+def test_through_values_it_stops_at_the_first_that_is_not_finite():
+    u = np.arange(-5.0, 2.0)
+    values = np.array([1.0, np.inf, 3.0, 2.0, 1.0, 2.0, 5.0])
+    curve = Curve.through(u, values)
+    assert sorted(curve.points) == u[2:].tolist()
+    np.testing.assert_array_equal(curve(u[2:]), values[2:])
+    assert curve.points[0.0] == (2.0, 2.0)  # the slope is half of 5 - 1
+
+
+def test_through_values_it_leaves_out_close_points_and_does_not_fall_beyond_the_last():
+    curve = Curve.through(np.array([-1.2, -1.1, -1.0, 0.0]), np.array([0.0, 1.0, 2.0, 3.0]))
+    assert sorted(curve.points) == [-1.0, 0.0]
+    np.testing.assert_array_equal(curve(np.array([-9.0, -1.0])), [2.0, 2.0])

@@ -211,23 +211,24 @@ class NumpyBackend(Backend):
 
     def add_products(self, reference: Array, *sums: Sums) -> list[Array]:
         team, results = current_team(), []
-        work: list[tuple[Sequence[Factors], Array]] = []
+        work: list[tuple[Sequence[Factors], Array, bool]] = []
         for totals, products, shape in sums:
+            fresh = totals is None
             if totals is None:
-                totals = np.zeros((len(products), *shape), reference.dtype)
+                totals = np.empty((len(products), *shape), reference.dtype)
             results.append(totals)
-            used = [(total, pairs) for total, pairs in zip(totals, products) if pairs]
-            cut = min(-(-team.threads // max(1, len(used))), max(1, shape[1] // _NARROWEST))
-            for total, pairs in used:
+            used = sum(map(bool, products))
+            cut = min(-(-team.threads // max(1, used)), max(1, shape[1] // _NARROWEST))
+            for total, pairs in zip(totals, products):
                 # One sum alone would leave threads idle, so it is cut into corners.
-                if len(used) == 1 and all(a is b for a, b, _ in pairs):
-                    work.extend(_corners(pairs, total))
+                if pairs and used == 1 and all(a is b for a, b, _ in pairs):
+                    work.extend((factors, corner, fresh) for factors, corner in _corners(pairs, total))
                     continue
                 for at in pieces(shape[1], cut):
-                    work.append(([(a.T, b[:, at], c) for a, b, c in pairs], total[:, at]))
+                    work.append(([(a.T, b[:, at], c) for a, b, c in pairs], total[:, at], fresh))
         # The longest first, so that all threads end at the same time.
         work.sort(key=lambda task: len(task[0]) * task[1].size, reverse=True)
-        team.run([partial(_sum_products, pairs, total, team) for pairs, total in work])
+        team.run([partial(_sum_products, pairs, total, team, fresh=fresh) for pairs, total, fresh in work])
         return results
 
     def fold(self, R: Any, qt: Any, A: Array, t: Array) -> tuple[Array, Array, float]:
@@ -357,11 +358,12 @@ def _sum_products(factors: Sequence[Factors], total: Array, team: Team, *, fresh
 
 
 def _corners(pairs: Sequence[Pair], total: Array) -> Iterator[tuple[list[Factors], Array]]:
-    """Three of the four corners of a sum of squares.
+    """The four corners of a sum of squares.
 
     Only S + Sᵀ is ever used. So the upper right corner is computed once, with the factor 2, and the lower left one
-    stays zero, which saves a quarter of the work.
+    is zero, which saves a quarter of the work.
     """
     first, last = pieces(len(total), 2) if len(total) > 1 else (slice(0, 1), slice(1, 1))
+    yield [], total[last, first]
     for rows, columns, times in ((first, last, 2.0), (first, first, 1.0), (last, last, 1.0)):
         yield [(a[:, rows].T, b[:, columns], times * c) for a, b, c in pairs], total[rows, columns]

@@ -18,6 +18,7 @@ from hyperelm._backend.workspace import scratch
 from hyperelm._solvers.problem import Array
 from hyperelm._validation import FloatArray
 
+_TILE = 128  # rows and columns of a part of a matrix that fits into a cache
 _FEW = 2  # matrices in a sum; the sums of more are one product of matrices
 
 
@@ -29,17 +30,19 @@ def block_gram(patterns: Array, to_forms: NDArray[np.float64], sums: FloatArray,
     for part, of_part in zip(real_parts(gram), real_parts(W)):
         for q in range(n):
             _put_sums(of_part[q], sums, part[q].swapaxes(0, 1))
-    _add_adjoint(gram)
-    return gram.reshape(n * L, n * L)
+    whole: Array = gram.reshape(n * L, n * L)
+    _add_adjoint(whole)
+    return whole
 
 
 def _add_adjoint(X: Array) -> None:
-    """X += Xᴴ for a matrix in blocks, (n, L, n, L): block by block, since the whole may not fit into the cache."""
-    for q in range(len(X)):
-        X[q, :, q] += X[q, :, q].conj().T
-        for r in range(q):
-            X[q, :, r] += X[r, :, q].conj().T
-            X[r, :, q] = X[q, :, r].conj().T
+    """X += Xᴴ, tile by tile, since the whole may not fit into the cache."""
+    tiles = [slice(start, start + _TILE) for start in range(0, len(X), _TILE)]
+    for n, rows in enumerate(tiles):
+        for columns in tiles[:n]:
+            X[rows, columns] += X[columns, rows].conj().T
+            X[columns, rows] = X[rows, columns].conj().T
+        X[rows, rows] += X[rows, rows].conj().T
 
 
 def _put_sums(coefficients: NDArray[np.float64], matrices: FloatArray, out: FloatArray) -> None:

@@ -16,7 +16,7 @@ Some unknowns may be *free* of the penalty (the bias). `without` projects them o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,8 @@ from hyperelm._backend import NUMPY
 from hyperelm._backend.workspace import scratch, scratch_copy
 
 _SMALL = 128  # unknowns
+_STRIP = 256  # columns that are copied at a time
+_STEPS, _SETTLED = 10, 0.01  # of Lanczos' method at most, and the relative change of an eigenvalue that is small
 
 Array = NDArray[Any]
 
@@ -228,11 +230,8 @@ class NormalEquations:
         seen = values > np.abs(values).max(initial=0) * self._rounding
         root: Array = vectors[:, seen] / np.sqrt(values[seen])
         coupling, cross = self.gram[np.ix_(free, kept)], self.cross[kept]
-        if _are_beside(kept):
-            gram = self.gram[kept[0] : kept[-1] + 1, kept[0] : kept[-1] + 1].copy()
-        else:
-            gram = np.take(self.gram[kept], kept, axis=1)
         weights = root @ (root.conj().T @ coupling)  # (FᴴF)⁺ FᴴK
+        gram = self._kept(kept)
         before = gram.diagonal().real.copy()
         _subtract_product(gram, coupling.conj().T, weights)
         cross -= weights.conj().T @ self.cross[free]
@@ -245,12 +244,23 @@ class NormalEquations:
         hides = bool(before[gone].any())
         return Reduced(problem, kept, free, weights, root, inside, explained, np.flatnonzero(gone), hides)
 
+    def _kept(self, kept: NDArray[np.intp]) -> Array:
+        """A copy of the rows and columns of AᴴA that are kept, run by run: slices are copied faster than places."""
+        found, runs = scratch((len(kept), len(kept)), self.gram.dtype, zeros=False), list(_runs(kept))
+        for rows, from_rows in runs:
+            for columns, from_columns in runs:
+                found[rows, columns] = self.gram[from_rows, from_columns]
+        return found
+
     def cholesky(self, ridge: float) -> Cholesky | None:
         """The decomposition of f²AᴴA + λ. None where rounding has left that indefinite, or λ/f² overflows."""
         ridge = ridge / self.factor / self.factor
         if ridge > float(np.finfo(self.gram.dtype).max):
             return None
-        transposed = scratch_copy(self.gram.T)
+        transposed = scratch((self.size, self.size), self.gram.dtype, zeros=False).T
+        for start in range(0, self.size, _STRIP):  # LAPACK takes the upper triangle
+            strip, end = slice(start, start + _STRIP), start + _STRIP
+            transposed[:end, strip] = self.gram[strip, :end].T
         transposed.flat[:: self.size + 1] += ridge
         try:
             return Cholesky(linalg.cho_factor(transposed, overwrite_a=True, check_finite=False)[0], self.factor)
@@ -375,6 +385,13 @@ def _are_beside(places: NDArray[np.intp]) -> bool:
     return len(places) > 0 and bool(places[-1] - places[0] + 1 == len(places))
 
 
+def _runs(places: NDArray[np.intp]) -> Iterator[tuple[slice, slice]]:
+    """Increasing places as slices: where each of them goes, and where it comes from."""
+    ends = np.flatnonzero(np.diff(places, append=-1) != 1) + 1
+    for start, end in zip([0, *ends[:-1].tolist()], ends.tolist()):
+        yield slice(start, end), slice(int(places[start]), int(places[start]) + end - start)
+
+
 def _subtract_product(c: Array, a: Array, b: Array) -> None:
     """c -= ab, in place and without a matrix for the product. The rows of c are columns to BLAS."""
     if c.size:
@@ -393,24 +410,26 @@ def _lengths(x: Array) -> Array:
     return NUMPY.lengths(np.abs(x), axis=0)
 
 
-def _largest_eigenvalue(apply: Callable[[Array], Array], like: Array, steps: int = 10) -> float:
+def _largest_eigenvalue(apply: Callable[[Array], Array], like: Array) -> float:
     """The largest eigenvalue of a positive matrix that is given by its products, from below, to a few per cent.
 
-    Lanczos' method: v, Av, A²v, … are made orthonormal as the columns of Q. Then QᴴAQ is tridiagonal, with at most 10
-    rows, and its largest eigenvalue is close to that of A.
+    Lanczos' method: v, Av, A²v, … are made orthonormal as the columns of Q. Then QᴴAQ is tridiagonal, and its largest
+    eigenvalue is close to that of A. Columns are added until it hardly changes.
     """
     v = np.random.default_rng(0).standard_normal(len(like)).astype(like.dtype)
     basis: list[Array] = [v / np.linalg.norm(v)]
     diagonal: list[float] = []
     beside: list[float] = []
-    for _ in range(min(steps, len(like))):
+    largest = 0.0
+    for _ in range(min(_STEPS, len(like))):
         w = apply(basis[-1])
         diagonal.append(float(np.vdot(basis[-1], w).real))
         for q in basis:  # all of them: with the last two alone, rounding brings the same direction back
             w = w - np.vdot(q, w) * q
+        off = np.diag(beside, 1)
+        before, largest = largest, float(np.linalg.eigvalsh(np.diag(diagonal) + off + off.T)[-1])
         beside.append(float(np.linalg.norm(w)))
-        if not beside[-1] > 1e-6 * abs(diagonal[-1]):
+        if not beside[-1] > 1e-6 * abs(diagonal[-1]) or largest - before < _SETTLED * largest:
             break
         basis.append(w / beside[-1])
-    off = np.diag(beside[:-1], 1)
-    return float(np.linalg.eigvalsh(np.diag(diagonal) + off + off.T)[-1])  # SciPy's for tridiagonal ones takes longer
+    return largest
