@@ -385,6 +385,22 @@ def test_no_candidate_without_all_draws_looks_better_than_the_best():
         assert results["mean_test_score"][~has_all].max() <= results["mean_test_score"][has_all].max()
 
 
+def test_where_rows_are_few_most_candidates_have_small_networks():
+    """Of 16 pairs of a layer and a readout, four go on to a network of more than one component for two rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4))
+    y = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(120)
+    several = {"algebra": ["complex", "quaternions", "klein4", "R[-1,+1]"], "weight_scale": ["0.1 auto", "auto"]}
+    search = ELMRegressorCV(**several, n_hidden=[64, 8], n_draws=1, random_state=0).fit(X, y)
+    results = search.cv_results_
+    scored, is_large = np.isfinite(results["draw0_test_score"]), results["param_n_hidden"] > 30
+    assert scored[~is_large].sum() == 16
+    assert scored[is_large].sum() == 4
+    has_large = np.flatnonzero(scored & is_large) + 1  # the small networks of a pair follow its large ones
+    rest = np.setdiff1d(np.flatnonzero(scored & ~is_large), has_large)
+    assert results["draw0_test_score"][has_large].min() >= results["draw0_test_score"][rest].max()
+
+
 def test_learned_tables_are_scored_on_rows_that_they_have_not_seen(monkeypatch):
     """The errors of every other row are those of refits with a table from the rest."""
     taught = []

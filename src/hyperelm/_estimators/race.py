@@ -7,8 +7,9 @@ and the race goes on in rounds:
    that are small for so many, and without readouts that must be learned. Of the layers of each dimension one in nine
    goes on, and the best of every weight scale that is not far behind. Where there are many rows, a further screening
    follows on four times as many, and so on.
-2. *First draw.* The layers that are left are scored on all rows, first with large networks, and the best four
-   with all numbers of neurons. In the two that lead, readouts are learned, too.
+2. *First draw.* The layers that are left are scored on all rows, again with networks that are small for so many. Of
+   the pairs of a layer and a readout, the best quarter is scored with large networks, and then the best four with all
+   numbers of neurons. In the two layers that lead, readouts are learned, too.
 3. *Other draws.* Hidden layers are random, and the best of many is the best by luck, too. So the candidates that lead
    are scored on further draws of them, and others follow until none of them shows a smaller loss than the best of those
    that had all draws.
@@ -20,7 +21,7 @@ Each layer is scored on one thread, so that results do not depend on the number 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,10 +40,12 @@ from hyperelm._training.rows import LocalSource, Rows
 
 _FEW_ROWS, _MORE = 400, 4  # rows of the first screening, and the factor to the next
 _CHUNK = 1024  # rows that are read at a time to take some of them
-_FEW_LAYERS = 4  # so many are not screened, and have networks of all sizes
-_ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that is screened
+_FEW_LAYERS = 4  # so many are not screened
+_ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that its layer is first scored with
 _ONE_IN = 9  # layers of a dimension goes on
 _FAR = 1.25  # times the loss of the best: weight scales beyond it do not go on
+_ONE_LARGE_IN = 4  # pairs of a layer and a readout has a large network
+_ALL_SIZES = 4  # pairs that are scored with all numbers of neurons; so many have a large network at least
 _LEARNING = 2  # layers in which readouts are learned
 _NEAR = 1.05  # times the loss of the best: numbers of neurons for which readouts are learned, too
 _SMALL = 8  # so many candidates do not race
@@ -50,6 +53,7 @@ _LEARNED = "learned readouts"
 _LEADERS = 4  # candidates that are scored on further draws at a time
 
 Entry = tuple[Layer, list[int]]  # a layer, and which parts of its plan are scored
+Pair = tuple[Layer, str]  # a layer and a readout
 
 
 @dataclass(frozen=True)
@@ -118,19 +122,34 @@ class Race:
         return {*order[: -(-len(order) // _ONE_IN)], *(layer for layer in best_of_scales if losses[layer] <= far)}
 
     def _first_draw(self, layers: list[Layer], seed: int) -> None:
-        """Score the largest network of every readout of a layer, then those of all sizes in the layers that lead.
+        """Score a network of every readout of a layer, then larger and other ones of the pairs that lead.
 
-        Readouts are learned only in the two best layers, for the number of neurons that is the best with other
-        readouts. Only where that takes the lead, the others that are near follow.
+        The first networks are small for so many rows. They tell which pairs may lead. Large ones of all pairs would
+        take most of the time of a search where rows are few.
         """
-        self._complete([(layer, _largest(layer)) for layer in layers], seed, "all rows")
-        leading = sorted(layers, key=self._first_loss)[:_FEW_LAYERS]
-        self._complete([(layer, _cheap(layer.plan)) for layer in leading], seed, "all sizes")
-        leading = sorted(leading, key=self._first_loss)[:_LEARNING]
-        best = self._first_loss(leading[0])
-        self._complete([(layer, self._learned(layer, self._first_loss(layer))) for layer in leading], seed, _LEARNED)
-        ahead = [layer for layer in leading if self._first_loss(layer) < best]
-        self._complete([(layer, self._learned(layer, _NEAR * best)) for layer in ahead], seed, _LEARNED)
+        components = _count(self.scorer.source.first) / _ROWS_FOR_ONE
+        self._complete([(layer, _largest(layer, components)) for layer in layers], seed, "all rows")
+        pairs = self._best_first(layers)
+        pairs = pairs[: max(_ALL_SIZES, -(-len(pairs) // _ONE_LARGE_IN))]
+        large = [(layer, _of_pairs(pairs, layer, _largest(layer))) for layer in layers]
+        self._complete(large, seed, "large networks")
+        pairs = self._best_first(layers)[:_ALL_SIZES]
+        every = [(layer, _of_pairs(pairs, layer, range(len(layer.plan)))) for layer in layers]
+        self._complete(every, seed, "all sizes")
+        self._learn(sorted(layers, key=self._first_loss)[:_LEARNING], seed)
+
+    def _learn(self, leading: list[Layer], seed: int) -> None:
+        """Score learned readouts of these layers, of which the first is the best.
+
+        They come with the smallest number of neurons that counts as the best with other readouts. Only where that takes
+        the lead, the other numbers that are near follow.
+        """
+        losses = [self._first_loss(layer) for layer in leading]
+        equal = [(1 + TIE) * loss + self.rounding for loss in losses]
+        smallest = [(layer, self._learned(layer, loss)[:1]) for layer, loss in zip(leading, equal)]
+        self._complete(smallest, seed, _LEARNED)
+        ahead = [layer for layer in leading if self._first_loss(layer) < losses[0]]
+        self._complete([(layer, self._learned(layer, _NEAR * losses[0])) for layer in ahead], seed, _LEARNED)
 
     def _complete(self, entries: list[Entry], seed: int, name: str) -> None:
         """Score those parts of the first draw that have no curves yet."""
@@ -175,10 +194,23 @@ class Race:
         """The smallest loss on the first draw."""
         return min(self._loss([curve]) for curve in layer.curves[0].values())
 
+    def _best_first(self, layers: list[Layer]) -> list[Pair]:
+        """The pairs of these layers with readouts that were scored, by their smallest losses on the first draw."""
+        losses: dict[Pair, float] = {}
+        for layer in layers:
+            for n, curve in layer.curves[0].items():
+                pair = layer, layer.plan[n].readout
+                losses[pair] = min(self._loss([curve]), losses.get(pair, np.inf))
+        return sorted(losses, key=lambda pair: losses[pair])
+
     def _learned(self, layer: Layer, loss: float) -> list[int]:
-        """The parts with a learned readout whose numbers of neurons have at most this loss with another readout."""
+        """The parts with a learned readout whose numbers of neurons have at most this loss with another readout.
+
+        The smallest come first.
+        """
         places = {layer.plan[n].place for n, curve in layer.curves[0].items() if self._loss([curve]) <= loss}
-        return [n for n, part in enumerate(layer.plan) if part.readout == "learned" and part.place in places]
+        learned = [n for n, part in enumerate(layer.plan) if part.readout == "learned" and part.place in places]
+        return sorted(learned, key=lambda n: layer.plan[n].neurons)
 
     # ------------------------------------------------------------------ work
 
@@ -208,19 +240,28 @@ def _curves(scorer: Scorer, network: Any, parts: list[Part]) -> list[Curve]:
         return scorer.curves(draft(network, scorer.source), parts)
 
 
-def _cheap(plan: Sequence[Part]) -> list[int]:
-    """The parts whose readout is not learned, or all where there are no others."""
-    return [n for n, part in enumerate(plan) if part.readout != "learned"] or list(range(len(plan)))
+def _of_pairs(pairs: Sequence[Pair], layer: Layer, parts: Iterable[int]) -> list[int]:
+    """Those of some parts of a layer that belong to one of the pairs."""
+    return [n for n in parts if (layer, layer.plan[n].readout) in pairs]
 
 
 def _largest(layer: Layer, components: float = np.inf) -> list[int]:
-    """Of every readout that is not learned the largest part with at most so many components, or the smallest."""
+    """Of every readout the largest part with at most so many components, or the smallest.
+
+    Readouts that are learned count where there are no others.
+    """
+    cheap = [n for n, part in enumerate(layer.plan) if part.readout != "learned"] or list(range(len(layer.plan)))
     found: dict[str, int] = {}
-    for n in sorted(_cheap(layer.plan), key=lambda n: layer.plan[n].neurons):
+    for n in sorted(cheap, key=lambda n: layer.plan[n].neurons):
         part = layer.plan[n]
         if part.neurons * layer.algebra.dim <= components or part.readout not in found:
             found[part.readout] = n
     return sorted(found.values())
+
+
+def _count(rows: Rows) -> float:
+    """For how many samples the rows stand."""
+    return len(rows) if rows.weight is None else float(rows.weight[:].sum(dtype=np.float64))
 
 
 def _some(rows: Rows, count: int, *, labels: bool) -> Rows:
