@@ -28,6 +28,7 @@ from scipy import linalg
 
 from hyperelm._algebra.algebra import Algebra
 from hyperelm._algebra.blocks import unit_algebra
+from hyperelm._backend.workspace import scratch_copy
 from hyperelm._lazy import lazy
 from hyperelm._linalg.planes import block_basis, block_matrix, coordinate_matrix, planes
 from hyperelm._solvers.problem import Array, Cholesky, NormalEquations, Problem, Spectral, Triangular
@@ -76,15 +77,16 @@ class CholeskyOfRows:
     def half_solution(self, columns: Array) -> Array:
         """C columns, with CCᴴ = (AᴴA + λ)⁻¹."""
         of_rows, root = self.of_rows, np.sqrt(self.ridge)
-        G = of_rows.S.conj() * of_rows.S.real.dtype.type(of_rows.factor)
-
-        def solved(matrix: Array, x: Array, *, adjoint: bool) -> Array:
-            return np.asarray(linalg.solve_triangular(matrix, x, trans="C" if adjoint else "N", check_finite=False))
-
-        # From right to left: A, G⁻ᴴ, (Gᴴ + √λ)⁻¹, Gᴴ, G⁻¹, Aᴴ.
-        x = solved(of_rows.S.conj(), self.unit_rows @ columns, adjoint=True)
-        x = solved(G + root * np.eye(len(G), dtype=G.dtype), x, adjoint=True)
-        x = solved(of_rows.S.conj(), np.triu(G).conj().T @ x, adjoint=False)
+        S = np.conj(of_rows.S) if np.iscomplexobj(of_rows.S) else of_rows.S  # G = f S
+        shifted = scratch_copy(S)
+        shifted *= shifted.real.dtype.type(of_rows.factor)
+        shifted.flat[:: len(S) + 1] += root  # G + √λ
+        solve, times = linalg.get_blas_funcs(("trsm", "trmm"), (S, shifted))
+        # From right to left: A, G⁻ᴴ, (Gᴴ + √λ)⁻¹, Gᴴ, G⁻¹, Aᴴ. One factor f is left, as of Gᴴ.
+        x = np.asfortranarray(self.unit_rows @ columns)
+        steps = ((solve, 1, S, 2), (solve, 1, shifted, 2), (times, of_rows.factor, S, 2), (solve, 1, S, 0))
+        for apply, by, matrix, adjoint in steps:
+            x = apply(by, matrix, x, trans_a=adjoint, overwrite_b=True)
         found = np.array(columns.T, order="C").T  # in the order of the product
         found -= _adjoint_product(self.unit_rows, x)
         found /= columns.real.dtype.type(root)

@@ -139,12 +139,13 @@ class Cholesky:
     factor: float = 1.0
 
     def solution(self, b: Array) -> Array:
-        """x of (f²AᴴA + λ) x = f b, as xᵀ = bᵀ S⁻¹ S⁻ᴴ / f, with one copy of b."""
-        xt = scratch_copy(b.T)
-        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, xt))
-        for alpha, adjoint in ((1 / self.factor, 0), (1, 2)):
-            xt = trsm(alpha, self.S, xt, side=1, trans_a=adjoint, overwrite_b=True)
-        return np.asarray(xt.T)
+        """x of (f²AᴴA + λ) x = f b: the conjugates of both sides have the matrix f²(AᴴA)ᵀ + λ = f²SᴴS."""
+        columns = scratch_copy(b)
+        if np.iscomplexobj(columns):
+            np.conj(columns, out=columns)
+        x = linalg.cho_solve((self.S, False), columns, overwrite_b=True, check_finite=False)
+        x /= x.real.dtype.type(self.factor)
+        return np.asarray(np.conj(x, out=x) if np.iscomplexobj(x) else x)
 
     def through(self, rows: Array) -> Array:
         """fAG⁻¹, (m, K), of rows fA. The squared length of each of its rows is the leverage of that row."""
