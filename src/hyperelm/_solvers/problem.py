@@ -158,13 +158,16 @@ class Cholesky:
 
     def half_solution(self, columns: Array) -> Array:
         """G⁻¹ columns, so that (AG⁻¹)(AG⁻¹)ᴴ = A (f²AᴴA + λ)⁻¹ Aᴴ."""
-        solved = linalg.solve_triangular(self.S, columns.conj(), check_finite=False).conj()
-        return np.asarray(solved / solved.real.dtype.type(self.factor))
+        return self._solved(columns, adjoint=0)
 
     def adjoint_half_solution(self, columns: Array) -> Array:
         """G⁻ᴴ columns, so that A G⁻¹ times it are A (f²AᴴA + λ)⁻¹ columns."""
-        solved = linalg.solve_triangular(self.S, columns.conj(), trans="C", check_finite=False).conj()
-        return np.asarray(solved / solved.real.dtype.type(self.factor))
+        return self._solved(columns, adjoint=2)
+
+    def _solved(self, columns: Array, *, adjoint: int) -> Array:
+        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, columns))
+        found = trsm(1 / self.factor, self.S, columns.conj(), trans_a=adjoint)
+        return np.conj(found, out=found) if np.iscomplexobj(found) else np.asarray(found)
 
 
 @dataclass(frozen=True)
