@@ -59,11 +59,27 @@ def test_the_slope_is_that_of_the_scores(name, labels, u):
     algebra = algebras.get(name)
     H, T = layer(algebra, (200, 40, 3), noise=0.5, labels=labels)
     trials = _Trials(*problem(algebra, H, T, is_whole=False, labels=labels))
+    slope, expected = slopes(trials, u)
+    assert slope == pytest.approx(expected, abs=0.02 + 0.1 * abs(expected))
+
+
+@pytest.mark.parametrize("name", ["real", "quaternions", "octonions"])
+def test_the_slope_is_right_where_rows_lie_far_from_the_others(name):
+    """Their leverages are near 1, so their errors hang on changes of the leverages."""
+    algebra = algebras.get(name)
+    H, T = layer(algebra, (200, 40, 3), noise=0.5)
+    H[:4, :-1] *= 100 ** np.arange(1, 2, 0.25)[:, None, None]
+    trials = _Trials(*problem(algebra, H, T, is_whole=False))
+    slope, expected = slopes(trials, -8.0)
+    assert slope == pytest.approx(expected, abs=0.02 + 0.1 * abs(expected))
+
+
+def slopes(trials, u):
+    """The slope that is found at one ridge, and that of the scores of two ridges beside it."""
     for step in (-0.02, 0, 0.02):
         assert trials.has_score(u + step)
     below, here, above = (trials.curve.points[u + step] for step in (-0.02, 0, 0.02))
-    expected = (above[0] - below[0]) / 0.04
-    assert here[1] == pytest.approx(expected, abs=0.02 + 0.1 * abs(expected))
+    return here[1], (above[0] - below[0]) / 0.04
 
 
 @pytest.mark.parametrize("name", ["real", "quaternions", "octonions"])

@@ -43,6 +43,7 @@ from hyperelm._solvers.spectrum import Spectrum, default_rtol, factors_of, proje
 from hyperelm._validation import FloatArray
 
 _SIGNS = 16  # random vectors that estimate A S⁻² Aᴴ
+_HIGHEST = 16  # leverages of rows whose A S⁻² Aᴴ is exact
 _NEARLY = 0.25  # how uneven leverage matrices may be that count as multiples of the identity
 
 
@@ -238,7 +239,9 @@ class AtOneRidge:
     With a `step` s, errors and leverages are also those of a second ridge λ 10ˢ, to first order in s. Let x be the
     solution and c = s λ log 10. The solution of the second ridge is x - c S⁻¹x, and its leverages are those of
     A S⁻¹ Aᴴ - c A S⁻² Aᴴ. The last product is estimated with random signs Ω, (K, 16), as (A G⁻¹ G⁻ᴴΩ)(A G⁻¹ G⁻ᴴΩ)ᴴ/16.
-    A method with a step must not be `dual`.
+    Where a leverage is near 1, the residual and 1 - leverage both change a lot, and the error is their quotient. So the
+    16 rows with the highest leverages have the exact product, (A G⁻¹ G⁻ᴴ)(A G⁻¹ G⁻ᴴ)ᴴ. A method with a step must not be
+    `dual`.
     """
 
     accumulator: Accumulator
@@ -309,11 +312,20 @@ class AtOneRidge:
             of_ridges = [leverage + products]
             loss = (self.largest**2 + self.ridge) / (self.smallest**2 + self.ridge)
             if self.step:
-                of_signs = through @ self._cholesky(number).adjoint_half_solution(_signs(K, through.dtype))
-                of_squares = _products(of_signs.reshape(k, m, _SIGNS))
-                of_ridges.append(of_ridges[0] - self._change(of_squares) / _SIGNS * of_squares)
+                of_squares = self._squares(number, through.reshape(k, m, K), of_ridges[0])
+                of_ridges.append(of_ridges[0] - self._change(of_squares) * of_squares)
         rounding = _rounding(self.accumulator, block.rows.real.dtype, np.full((len(of_ridges), 1), loss))
         return np.stack(of_ridges, axis=2), rounding
+
+    def _squares(self, number: int, through: Array, leverage: Array) -> Array:
+        """A S⁻² Aᴴ of rows with these A G⁻¹, (k, m, K), and leverage matrices, (k, k, m)."""
+        factor, signs = self._cholesky(number), _signs(through.shape[2], through.dtype)
+        squares = _products(through @ factor.adjoint_half_solution(signs)) / _SIGNS
+        highest = np.argsort(np.einsum("ppm->m", leverage).real)[-_HIGHEST:]
+        rows = through[:, highest]
+        halves = factor.half_solution(rows.reshape(-1, rows.shape[2]).conj().T)  # G⁻¹ (A G⁻¹)ᴴ
+        squares[:, :, highest] = _products(halves.conj().T.reshape(rows.shape))
+        return squares
 
     def half_inverse(self, number: int, columns: Array) -> Array:
         """G⁻¹ columns: like S^{-1/2}, C = G⁻¹ has CCᴴ = S⁻¹."""
