@@ -51,6 +51,19 @@ def test_it_is_nearly_the_best_of_the_path(name, noise, scale):
     assert found.is_bias_only == on_path.is_bias_only
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_target_that_a_small_network_does_not_explain(seed):
+    """Two ridges have small scores. The larger is that of the small network, the smaller is better."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((1500, 8))
+    H = np.tanh(X @ rng.standard_normal((8, 131)) / 8**0.5)
+    H[:, -1] = 1
+    T = np.sin(X @ rng.standard_normal((8, 3))) + 0.1 * rng.standard_normal((1500, 3))
+    accumulator, free, mean = problem(algebras.get("real"), H[..., None], T[..., None])
+    found, on_path = best_of_few(accumulator, free, mean), _on_path(Spectrum(accumulator, free), mean)
+    assert score(mean, found) <= 1.04 * score(mean, on_path)
+
+
 @pytest.mark.parametrize("name", ["real", "quaternions", "octonions"])
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize("u", [-4.0, -2.0, 0.0])

@@ -9,8 +9,9 @@ Let f(u) be the logarithm of the score of this ridge (`scores`).
    there correct the curve everywhere. Between two ridges that were tried the correction is cubic (`curve`).
 3. Step 2 is repeated while the corrected curve promises a score that is clearly better.
 
-Where the smaller network is hardly better than the bias alone, its best ridge tells nothing about the whole one. Then
-step 2 begins half way, in decades, between σ₁² and the smallest ridge that g knows.
+Where the smaller network is hardly better than the bias alone, g tells nothing about f and counts as zero. Let 10ᵘσ₁²
+be the smallest ridge that g knows. Then the whole network is first fitted at u/2 and at u - 2. Without a ridge that is
+better than the bias alone, the largest of all, 100σ₁², is tried last.
 
 **Which ridge has the same effect.** Few random neurons smooth by themselves. L of them with the ridge λ, of whose Ld
 degrees of freedom the fit takes the share q = tr P_λ/(Ld), act as infinitely many do with the ridge λ/(1 - q), both in
@@ -43,7 +44,7 @@ _ROUNDS = 12  # of correction at most
 _FEWEST = 4  # numbers with a penalty that the thinned network keeps, if there are as many
 _HUGE = 100.0  # larger logarithms count as this one
 _TELLING = 0.1  # by which share of the score of the bias a network must be better to be a guide for a larger one
-_CLEARLY = 0.05  # the share by which a score must be better to pay for another decomposition
+_CLEARLY = 0.03  # the share by which a score must be better to pay for another decomposition
 _SHARE = 0.2  # of what a network is better than the bias alone: so much is clearly better, too
 _LEAST = 0.1  # of what is clearly better; less never is
 _CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
@@ -57,9 +58,12 @@ def best_of_few(accumulator: Accumulator, free: Sequence[int], mean: MeanError) 
         return Choice(1.0, error_of_bias)
     limits = _Limits(max(float(np.log10(part.problem.floor)) for part in whole.reduced), of_bias, mean.caution)
     clearly = _CLEARLY_LABELS if mean.labels else _CLEARLY
-    guide = _guide(accumulator, free, mean, limits.lowest)
+    guide = _guide(accumulator, free, mean, limits.lowest, clearly)
     if not limits.best_of(guide) < of_bias - _TELLING:  # a target that only many neurons explain
-        whole.has_score(max(limits.lowest, min(guide.points, default=0.0) / 2))
+        smallest = min(guide.points, default=0.0)
+        for u in (smallest / 2, smallest - 2):
+            whole.has_score(max(limits.lowest, u))
+        guide = Curve()
     _correct(whole, guide, limits, clearly)
     if whole.method is None or of_bias <= whole.best:
         ridge = whole.largest**2 / float(np.finfo(accumulator.dtype).eps)
@@ -96,15 +100,18 @@ def _every_fourth(
     return accumulator.restricted(numbers), places, replace(mean, sample=sample)
 
 
-def _guide(accumulator: Accumulator, free: Sequence[int], mean: MeanError, lowest: float) -> Curve:
-    """The scores of a network of every fourth number, by the ridges that have the same effect on the whole one."""
+def _guide(accumulator: Accumulator, free: Sequence[int], mean: MeanError, lowest: float, clearly: float) -> Curve:
+    """The scores of a network of every fourth number, by the ridges that have the same effect on the whole one.
+
+    It goes on below the smallest of these for as long as a decade promises what is clearly better.
+    """
     thinned, places, mean = _every_fourth(accumulator, free, mean)
     spectrum, u = Spectrum(thinned, places), np.arange(np.ceil(lowest), 2.0)
     method = BySpectrum(spectrum, spectrum.largest**2 * 10**u, is_exact=False)
     scores = mean.scores(mean.errors(method, mean.parts(method, len(u))), len(u))
     left = spectrum.degrees_left(method.ridges)  # 1 - q
     share = (thinned.unknowns - len(places)) / (accumulator.unknowns - len(free))
-    return Curve.through(u + np.log10((1 - share * (1 - left)) / left), mean.logarithms(scores))
+    return Curve.through(u + np.log10((1 - share * (1 - left)) / left), mean.logarithms(scores), clearly)
 
 
 def _correct(trials: _Trials, curve: Curve, limits: _Limits, clearly: float) -> None:
@@ -147,7 +154,9 @@ class _Limits(NamedTuple):
     caution: Caution
 
     def best_of(self, curve: Curve) -> float:
-        """The smallest logarithm of a score at the points of a curve; infinity where none is permitted."""
+        """The smallest logarithm of a score between the ends of a curve; infinity where none is permitted."""
+        if not curve.points:
+            return math.inf
         expected = curve(_GRID)
         at = self.place_of_best(expected, curve.points, 0.0)
         return math.inf if at is None else float(expected[at])
