@@ -90,8 +90,8 @@ def test_the_slope_is_right_where_rows_lie_far_from_the_others(name):
 def slopes(trials, u):
     """The slope that is found at one ridge, and that of the scores of two ridges beside it."""
     for step in (-0.02, 0, 0.02):
-        assert trials.has_score(u + step)
-    below, here, above = (trials.curve.points[u + step] for step in (-0.02, 0, 0.02))
+        assert trials.try_ridge(u + step)
+    below, here, above = (trials.points[u + step] for step in (-0.02, 0, 0.02))
     return here[1], (above[0] - below[0]) / 0.04
 
 

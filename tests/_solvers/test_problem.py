@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import linalg
 
-from hyperelm._solvers.problem import NormalEquations
+from hyperelm._solvers.problem import NormalEquations, Triangular
 
 
 def normal_equations(K, R, dtype, seed=0):
@@ -53,3 +54,18 @@ def test_extreme_values(K, dtype):
     largest, smallest = problem.extreme_values(problem.cholesky(0.0))
     assert largest == pytest.approx(values[-1], rel=0.05)
     assert smallest == pytest.approx(values[0], rel=0.1)
+
+
+def test_singular_vectors_where_the_fast_driver_fails(monkeypatch):
+    """It failed on 150 rows with 96 different ones, by the BLAS of one machine."""
+    fast = linalg.svd
+
+    def failing(matrix, *, lapack_driver="gesdd", **how):
+        if lapack_driver == "gesdd":
+            raise linalg.LinAlgError("SVD did not converge")
+        return fast(matrix, lapack_driver=lapack_driver, **how)
+
+    R, t = np.random.default_rng(0).standard_normal((2, 7, 4))
+    monkeypatch.setattr(linalg, "svd", failing)
+    found = Triangular(R, t, 1, 7).spectral()
+    assert_allclose(found.solution(0.1, 0.0), np.linalg.solve(R.T @ R + 0.1 * np.eye(4), R.T @ t))

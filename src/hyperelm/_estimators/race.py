@@ -41,10 +41,10 @@ from hyperelm._training.rows import LocalSource, Rows
 _FEW_ROWS, _MORE = 400, 4  # rows of the first screening, and the factor to the next
 _CHUNK = 1024  # rows that are read at a time to take some of them
 _FEW_LAYERS = 4  # so many are not screened
-_ROWS_FOR_ONE = 2  # rows for every component of the hidden layer of a network that its layer is first scored with
-_ONE_IN = 9  # layers of a dimension goes on
+_ROWS_FOR_ONE = 2  # rows for each component of the hidden layer, in the networks that layers are first scored with
+_ONE_IN = 9  # one in so many layers of each dimension goes on
 _FAR = 1.25  # times the loss of the best: weight scales beyond it do not go on
-_ONE_LARGE_IN = 4  # pairs of a layer and a readout has a large network
+_ONE_LARGE_IN = 4  # one in so many pairs of a layer and a readout has a large network
 _ALL_SIZES = 4  # pairs that are scored with all numbers of neurons; so many have a large network at least
 _LEARNING = 2  # layers in which readouts are learned
 _NEAR = 1.05  # times the loss of the best: numbers of neurons for which readouts are learned, too
@@ -168,9 +168,9 @@ class Race:
                     layer.curves[draw].update(curves)
 
     def _leaders(self, draws: int) -> list[Entry]:
-        """The best of the candidates that had one draw and look better than all that had so many.
+        """The best of the candidates that had one draw and look better than all that had all draws.
 
-        In the beginning, the smallest of those that count as equal to the best is among them.
+        In the beginning, of those that count as equal to the best, the one with the smallest size is among them.
         """
         found = [(self._loss(layer.curves_of(n)), layer, n) for layer in self.layers for n in layer.curves[0]]
         complete = [loss for loss, layer, n in found if len(layer.curves_of(n)) == draws]

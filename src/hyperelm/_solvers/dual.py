@@ -77,15 +77,16 @@ class CholeskyOfRows:
     def half_solution(self, columns: Array) -> Array:
         """C columns, with CCᴴ = (AᴴA + λ)⁻¹."""
         of_rows, root = self.of_rows, np.sqrt(self.ridge)
-        S = np.conj(of_rows.S) if np.iscomplexobj(of_rows.S) else of_rows.S  # G = f S
-        shifted = scratch_copy(S)
+        upper = np.conj(of_rows.upper) if np.iscomplexobj(of_rows.upper) else of_rows.upper  # G = f upper
+        shifted = scratch_copy(upper)
         shifted *= shifted.real.dtype.type(of_rows.factor)
-        shifted.flat[:: len(S) + 1] += root  # G + √λ
-        solve, times = linalg.get_blas_funcs(("trsm", "trmm"), (S, shifted))
+        shifted.flat[:: len(upper) + 1] += root  # G + √λ
+        solve, times = linalg.get_blas_funcs(("trsm", "trmm"), (upper, shifted))
         # From right to left: A, G⁻ᴴ, (Gᴴ + √λ)⁻¹, Gᴴ, G⁻¹, Aᴴ. One factor f is left, as of Gᴴ.
         x = np.asfortranarray(self.unit_rows @ columns)
-        steps = ((solve, 1, S, 2), (solve, 1, shifted, 2), (times, of_rows.factor, S, 2), (solve, 1, S, 0))
-        for apply, by, matrix, adjoint in steps:
+        first, second = (solve, 1, upper, 2), (solve, 1, shifted, 2)
+        third, fourth = (times, of_rows.factor, upper, 2), (solve, 1, upper, 0)
+        for apply, by, matrix, adjoint in (first, second, third, fourth):
             x = apply(by, matrix, x, trans_a=adjoint, overwrite_b=True)
         found = np.array(columns.T, order="C").T  # in the order of the product
         found -= _adjoint_product(self.unit_rows, x)
@@ -139,12 +140,13 @@ class FewRows(Triangular):
         return self.dual.singular_values() if len(self.R) else np.zeros(0)
 
     def spectral(self) -> Spectral:
+        """From AAᴴ = U diag(σ²) Uᴴ."""
         values, U = np.zeros(0, self.R.real.dtype), self.dual.gram  # of no rows, which LAPACK refuses
         if len(U):
             values, U = linalg.eigh(U, driver="evd", check_finite=False)
         values, U = values[::-1], U[:, ::-1]
         sigma = self.dual.roots(values)  # of A/f
-        # Where σ is no more than rounding, V has no column. z has all of t there, which no solution explains.
+        # Where σ is no more than rounding, the column of V is zero. z keeps its part of t, which no solution explains.
         W = np.divide(U, sigma, out=np.zeros_like(U), where=sigma > 0)
         V, z = Thin(self.unit_rows, W), U.conj().T @ self.qt
         return Spectral(sigma * sigma.dtype.type(self.factor), V, z, self.multiplicity)

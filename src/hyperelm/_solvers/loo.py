@@ -240,8 +240,8 @@ class AtOneRidge:
     solution and c = s λ log 10. The solution of the second ridge is x - c S⁻¹x, and its leverages are those of
     A S⁻¹ Aᴴ - c A S⁻² Aᴴ. The last product is estimated with random signs Ω, (K, 16), as (A G⁻¹ G⁻ᴴΩ)(A G⁻¹ G⁻ᴴΩ)ᴴ/16.
     Where a leverage is near 1, the residual and 1 - leverage both change a lot, and the error is their quotient. So the
-    16 rows with the highest leverages have the exact product, (A G⁻¹ G⁻ᴴ)(A G⁻¹ G⁻ᴴ)ᴴ. A method with a step must not be
-    `dual`.
+    16 rows with the highest leverages, in every part of the sample, have the exact product (A G⁻¹ G⁻ᴴ)(A G⁻¹ G⁻ᴴ)ᴴ.
+    A method with a step must not be `dual`.
     """
 
     accumulator: Accumulator
@@ -301,14 +301,15 @@ class AtOneRidge:
     def leverages(self, number: int, block: BlockRows) -> tuple[Array, Array]:
         """As those of `BySpectrum`."""
         (_, m, K), k = block.rows.shape, len(block.rows)
-        leverage, loss = _products(block.free[:k]), 1.0
+        leverage, loss = _products(block.free), 1.0
         of_ridges = [leverage]
         if self.factors:
-            # A S⁻¹ Aᴴ = (A G⁻¹)(A G⁻¹)ᴴ, or of few rows (AAᴴ - (A G⁻¹)(A G⁻¹)ᴴ)/λ.
-            through = self.factors[number].through(block.rows[:k].reshape(k * m, K))
+            # A S⁻¹ Aᴴ = (A G⁻¹)(A G⁻¹)ᴴ. With few rows A₀, where GᴴG = A₀A₀ᴴ + λ, it is
+            # (AAᴴ - (A A₀ᴴG⁻¹)(A A₀ᴴG⁻¹)ᴴ)/λ.
+            through = self.factors[number].through(block.rows.reshape(k * m, K))
             products = _products(through.reshape(k, m, K))
             if block.own is not None:
-                products = (block.own[:k, :k] - products) / products.real.dtype.type(self.ridge)
+                products = (block.own - products) / products.real.dtype.type(self.ridge)
             of_ridges = [leverage + products]
             loss = (self.largest**2 + self.ridge) / (self.smallest**2 + self.ridge)
             if self.step:
@@ -318,7 +319,10 @@ class AtOneRidge:
         return np.stack(of_ridges, axis=2), rounding
 
     def _squares(self, number: int, through: Array, leverage: Array) -> Array:
-        """A S⁻² Aᴴ of rows with these A G⁻¹, (k, m, K), and leverage matrices, (k, k, m)."""
+        """A S⁻² Aᴴ of rows with these A G⁻¹, (k, m, K), and leverage matrices, (k, k, m).
+
+        It is exact for the highest leverages, and an estimate for all others.
+        """
         factor, signs = self._cholesky(number), _signs(through.shape[2], through.dtype)
         squares = _products(through @ factor.adjoint_half_solution(signs)) / _SIGNS
         highest = np.argsort(np.einsum("ppm->m", leverage).real)[-_HIGHEST:]

@@ -42,12 +42,12 @@ _GRID = np.round(np.arange(-16, 2.01, 0.05), 2)  # u at which curves are compare
 _BESIDE = 0.01  # the distance in u to a second ridge, whose score gives the slope
 _ROUNDS = 12  # of correction at most
 _FEWEST = 4  # numbers with a penalty that the thinned network keeps, if there are as many
-_HUGE = 100.0  # larger logarithms count as this one
+_HUGE = 100.0  # logarithms that exceed that of the bias by more count as so much larger
 _TELLING = 0.1  # by which share of the score of the bias a network must be better to be a guide for a larger one
 _CLEARLY = 0.03  # the share by which a score must be better to pay for another decomposition
+_CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
 _SHARE = 0.2  # of what a network is better than the bias alone: so much is clearly better, too
 _LEAST = 0.1  # of what is clearly better; less never is
-_CLEARLY_LABELS = 0.003  # the same of log losses, which differ less
 
 
 def best_of_few(accumulator: Accumulator, free: Sequence[int], mean: MeanError) -> Choice:
@@ -62,13 +62,13 @@ def best_of_few(accumulator: Accumulator, free: Sequence[int], mean: MeanError) 
     if not limits.best_of(guide) < of_bias - _TELLING:  # a target that only many neurons explain
         smallest = min(guide.points, default=0.0)
         for u in (smallest / 2, smallest - 2):
-            whole.has_score(max(limits.lowest, u))
+            whole.try_ridge(max(limits.lowest, u))
         guide = Curve()
     _correct(whole, guide, limits, clearly)
     if whole.method is None or of_bias <= whole.best:
         ridge = whole.largest**2 / float(np.finfo(accumulator.dtype).eps)
         return Choice(ridge, error_of_bias, mean.leaves_residual(error_of_bias))
-    u, (_, slope) = min(whole.curve.points.items(), key=lambda point: point[1])
+    u, (_, slope) = min(whole.points.items(), key=lambda point: point[1])
     cut_off = u < limits.lowest + 1 and slope > 0  # the score still falls where rounding begins
     error, left_out = _exact(whole, whole.method, mean)
     return Choice(whole.method.ridge, error, cut_off=cut_off, left_out=left_out)
@@ -77,8 +77,8 @@ def best_of_few(accumulator: Accumulator, free: Sequence[int], mean: MeanError) 
 def _exact(trials: _Trials, method: AtOneRidge, mean: MeanError) -> tuple[float, LeftOut]:
     """The error at the ridge of this method, and the rows that were left out at it.
 
-    Rows are left out again with whole leverage matrices where these are not multiples of the identity, if the sample is
-    all rows.
+    Rows are left out again with whole leverage matrices where these are only nearly multiples of the identity, if the
+    sample is all rows.
     """
     blocks = block_basis(trials.accumulator.algebra).blocks
     is_rough = any(shown_rows(block, is_exact=True) > shown_rows(block, is_exact=False) for block in blocks)
@@ -116,7 +116,7 @@ def _guide(accumulator: Accumulator, free: Sequence[int], mean: MeanError, lowes
 
 def _correct(trials: _Trials, curve: Curve, limits: _Limits, clearly: float) -> None:
     """Try the ridges where this curve, corrected by those that were tried, is the smallest."""
-    tried, lowest = trials.curve.points, limits.lowest
+    tried = trials.points  # to which every trial adds its own
     guess, correction = curve(_GRID), Curve()
     slopes = np.gradient(guess, _GRID)
     for _ in range(_ROUNDS):
@@ -125,15 +125,15 @@ def _correct(trials: _Trials, curve: Curve, limits: _Limits, clearly: float) -> 
             correction.points[u] = value - float(of_guess[0]), slope - float(of_guess[1])
         expected = guess + correction(_GRID)
         reach = 1.0 if len(tried) < 2 else 2.0  # after two corrections the best ridge may be further away
-        at = limits.place_of_best(expected, tried or curve.points, reach, lowest)
+        at = limits.place_of_best(expected, tried or curve.points, reach)
         enough = float(np.clip(_SHARE * (limits.of_bias - trials.best), _LEAST * clearly, clearly))
         if at is None or trials.best - expected[at] < enough or _is_near(_GRID[at], tried):
             break
         u = float(_GRID[at])
-        if not trials.has_score(u):
-            lowest = u + 1  # a decade above a ridge that is too small
+        if not trials.try_ridge(u):
+            limits = limits._replace(lowest=max(limits.lowest, u + 1))  # a decade above a ridge that is too small
     if not trials.best < limits.of_bias:  # whether small weights are better than the bias alone
-        trials.has_score(float(_GRID[-1]))
+        trials.try_ridge(float(_GRID[-1]))
 
 
 def _is_near(u: float, tried: Iterable[float]) -> bool:
@@ -161,17 +161,15 @@ class _Limits(NamedTuple):
         at = self.place_of_best(expected, curve.points, 0.0)
         return math.inf if at is None else float(expected[at])
 
-    def place_of_best(
-        self, logarithms: NDArray[np.float64], tried: Collection[float], reach: float, lowest: float = -np.inf
-    ) -> int | None:
+    def place_of_best(self, logarithms: NDArray[np.float64], known: Collection[float], reach: float) -> int | None:
         """The place on the grid of the smallest of these logarithms of scores; of equal ones that of the largest ridge.
 
-        It is permitted by extrapolation, not below `lowest`, and within `reach` of the ridges that were tried.
+        It is above rounding, permitted by extrapolation, and at most `reach` outside the range of the known ridges.
         """
         scores = np.append(np.exp(np.minimum(logarithms - self.of_bias, _HUGE)), 1.0)
         permitted = is_permitted(np.append(10.0**_GRID, np.inf), scores, self.caution)[:-1]
-        first, last = (min(tried) - reach, max(tried) + reach) if tried else (-np.inf, np.inf)
-        permitted &= (max(self.lowest, lowest, first) <= _GRID) & (last >= _GRID)
+        first, last = (min(known) - reach, max(known) + reach) if known else (-np.inf, np.inf)
+        permitted &= (max(self.lowest, first) <= _GRID) & (last >= _GRID)
         if not permitted.any():
             return None
         return int(np.flatnonzero(permitted & (logarithms <= logarithms[permitted].min()))[-1])
@@ -185,14 +183,14 @@ class _Trials:
     Attributes
     ----------
     largest : σ₁
-    curve : the logarithms of the scores of the ridges that were tried, as a function of u
-    best : the smallest of them
+    points : the logarithm of the score, and its slope, at each u that was tried
+    best : the smallest of these logarithms
     method, error, errors : what leaves rows out at the ridge that `best` belongs to, and what came out
     """
 
     def __init__(self, accumulator: Accumulator, free: Sequence[int], mean: MeanError) -> None:
         self.accumulator, self.mean = accumulator, mean
-        self.curve, self.best = Curve(), np.inf
+        self.points, self.best = dict[float, tuple[float, float]](), np.inf
         self.method: AtOneRidge | None = None
         self.error, self.errors = np.inf, list[Errors]()
         problems = accumulator.remembered("problems", (), accumulator.problems)
@@ -206,8 +204,11 @@ class _Trials:
         scores = self.mean.scores(self.mean.errors(self._alone, self._parts))
         return float(scores.errors[0]), float(self.mean.logarithms(scores)[0])
 
-    def has_score(self, u: float) -> bool:
-        """Try 10ᵘσ₁². There is no score if a matrix is indefinite up to rounding, or no degrees of freedom are left."""
+    def try_ridge(self, u: float) -> bool:
+        """Try 10ᵘσ₁², and tell whether it has a score.
+
+        It has none if a matrix is indefinite up to rounding, or if no degrees of freedom are left.
+        """
         ridge = self.largest**2 * 10**u
         factors = [part.problem.cholesky(ridge) for part in self.reduced] if ridge > 0 else [None]
         found = [factor for factor in factors if factor is not None]
@@ -220,7 +221,7 @@ class _Trials:
         if not np.isfinite(scores.compared).all():
             return False
         value, beside = self.mean.logarithms(scores).tolist()
-        self.curve.points[u] = value, (beside - value) / _BESIDE
+        self.points[u] = value, (beside - value) / _BESIDE
         if value < self.best:
             self.best, self.method, self.error, self.errors = value, method, float(scores.errors[0]), errors
             hold_factors(accumulator, reduced, ridge, found)

@@ -8,10 +8,10 @@ the factor R and Qᴴt. Both give the singular value decomposition A = U diag(σ
 
 Some unknowns may be *free* of the penalty (the bias). `without` projects them out, in three steps:
 
-1. Let F be the columns of A that belong to free unknowns, K the other columns, and P = F(FᴴF)⁺Fᴴ the projection on F.
-   The penalised unknowns solve the smaller problem min ‖(1 - P)(Kx - t)‖² + λ‖x‖².
+1. Let F be the columns of A that belong to free unknowns, J the other columns, and P = F(FᴴF)⁺Fᴴ the projection on F.
+   The penalised unknowns solve the smaller problem min ‖(1 - P)(Jx - t)‖² + λ‖x‖².
 2. That problem is of the same kind. Its columns that (1 - P) leaves at the size of rounding are set to zero.
-3. The free unknowns follow from x: they are (FᴴF)⁺Fᴴ(t - Kx) (`Reduced.restore`).
+3. The free unknowns follow from x: they are (FᴴF)⁺Fᴴ(t - Jx) (`Reduced.restore`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reduced:
     of_targets : y, (rank, R), where Wy are the coefficients of t on the free columns
     explained : the part of ‖t‖² that the free columns explain
     gone : the kept columns of which the free ones leave no more than rounding
-    hides : whether rounding may hide something in these columns: they are not zero
+    hides : whether rounding may hide something in these columns: they were not zero before
     turned : the reflectors and factors of Q, if the reduced rows are those of Qᴴ times the whole ones beyond the rank
     """
 
@@ -100,7 +100,8 @@ class Reduced:
 class Spectral:
     """σ (K), V (K, K) and z (K, R) of one block, σ descending, and ‖t - Uz‖² where the problem has t itself.
 
-    V may be an object that products can be formed with, instead of an array.
+    Of n < K rows there are n singular values, and V is (K, n). It may be an object that products can be formed with,
+    instead of an array.
     """
 
     sigma: Array
@@ -130,20 +131,20 @@ class Spectral:
 
 @dataclass(frozen=True)
 class Cholesky:
-    """The decomposition f²AᴴA + λ = GᴴG, with G = f conj(S) and the triangular factor S of (AᴴA + λ/f²)ᵀ = SᴴS.
+    """The decomposition f²AᴴA + λ = GᴴG, as the triangular factor conj(G)/f of (AᴴA + λ/f²)ᵀ, `upper`.
 
     The matrix is transposed because its rows are columns to LAPACK, so that no copy in another order is needed.
     """
 
-    S: Array
+    upper: Array
     factor: float = 1.0
 
     def solution(self, b: Array) -> Array:
-        """x of (f²AᴴA + λ) x = f b: the conjugates of both sides have the matrix f²(AᴴA)ᵀ + λ = f²SᴴS."""
+        """x of (f²AᴴA + λ) x = f b. The conjugates of both sides have the matrix (f²AᴴA + λ)ᵀ."""
         columns = scratch_copy(b)
         if np.iscomplexobj(columns):
             np.conj(columns, out=columns)
-        x = linalg.cho_solve((self.S, False), columns, overwrite_b=True, check_finite=False)
+        x = linalg.cho_solve((self.upper, False), columns, overwrite_b=True, check_finite=False)
         x /= x.real.dtype.type(self.factor)
         return np.asarray(np.conj(x, out=x) if np.iscomplexobj(x) else x)
 
@@ -152,8 +153,8 @@ class Cholesky:
         copy = scratch_copy(rows.T).T
         if np.iscomplexobj(copy):
             np.conj(copy, out=copy)
-        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, copy))
-        found: Array = trsm(1 / self.factor, self.S, copy.T, trans_a=1, overwrite_b=True).T
+        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.upper, copy))
+        found: Array = trsm(1 / self.factor, self.upper, copy.T, trans_a=1, overwrite_b=True).T
         return np.conj(found, out=found) if np.iscomplexobj(found) else found
 
     def half_solution(self, columns: Array) -> Array:
@@ -165,8 +166,8 @@ class Cholesky:
         return self._solved(columns, adjoint=2)
 
     def _solved(self, columns: Array, *, adjoint: int) -> Array:
-        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.S, columns))
-        found = trsm(1 / self.factor, self.S, columns.conj(), trans_a=adjoint)
+        (trsm,) = linalg.get_blas_funcs(("trsm",), (self.upper, columns))
+        found = trsm(1 / self.factor, self.upper, columns.conj(), trans_a=adjoint)
         return np.conj(found, out=found) if np.iscomplexobj(found) else np.asarray(found)
 
 
@@ -227,26 +228,29 @@ class NormalEquations:
         return Spectral(sigma * sigma.dtype.type(self.factor), V, z, self.multiplicity)
 
     def without(self, free: NDArray[np.intp], rtol: float) -> Reduced:
-        """The problem without the free unknowns: the Schur complement KᴴK - KᴴF (FᴴF)⁺ FᴴK of AᴴA = [F, K]ᴴ[F, K]."""
+        """The problem without the free unknowns: the Schur complement JᴴJ - JᴴF (FᴴF)⁺ FᴴJ of AᴴA = [F, J]ᴴ[F, J].
+
+        `rtol` is for `Triangular`. Here rounding decides.
+        """
         kept = np.setdiff1d(np.arange(self.size), free)
         # W of (FᴴF)⁺ = WWᴴ, from the eigenvectors of FᴴF.
         values, vectors = linalg.eigh(self.gram[np.ix_(free, free)], check_finite=False)
         seen = values > np.abs(values).max(initial=0) * self._rounding
         root: Array = vectors[:, seen] / np.sqrt(values[seen])
         coupling, cross = self.gram[np.ix_(free, kept)], self.cross[kept]
-        weights = root @ (root.conj().T @ coupling)  # (FᴴF)⁺ FᴴK
+        of_rows = root @ (root.conj().T @ coupling)  # (FᴴF)⁺ FᴴJ
         gram = self._kept(kept)
         before = gram.diagonal().real.copy()
-        _subtract_product(gram, coupling.conj().T, weights)
-        cross -= weights.conj().T @ self.cross[free]
+        _subtract_product(gram, coupling.conj().T, of_rows)
+        cross -= of_rows.conj().T @ self.cross[free]
         gone = gram.diagonal().real <= self._rounding * before
         gram[gone], gram[:, gone], cross[gone] = 0, 0, 0
-        inside = root.conj().T @ self.cross[free]
+        of_targets = root.conj().T @ self.cross[free]
         root = root / root.real.dtype.type(self.factor)  # the inverse of fF has 1/f
         problem = NormalEquations(gram, cross, self.multiplicity, self.factor)
-        explained = float(_squares(inside).sum())
+        explained = float(_squares(of_targets).sum())
         hides = bool(before[gone].any())
-        return Reduced(problem, kept, free, weights, root, inside, explained, np.flatnonzero(gone), hides)
+        return Reduced(problem, kept, free, of_rows, root, of_targets, explained, np.flatnonzero(gone), hides)
 
     def _kept(self, kept: NDArray[np.intp]) -> Array:
         """A copy of the rows and columns of AᴴA that are kept, run by run: slices are copied faster than places."""
@@ -294,8 +298,8 @@ class NormalEquations:
         largest, unit = self.largest(), self._unit
         if cholesky is None or self.gram.diagonal().real.min(initial=unit) <= np.finfo(self.gram.dtype).eps * unit:
             return largest, 0.0
-        # The transposed matrix, of which S is the factor, has the same eigenvalues.
-        factor = (cholesky.S, False)
+        # The transposed matrix, of which this is the factor, has the same eigenvalues.
+        factor = (cholesky.upper, False)
         inverse = _largest_eigenvalue(lambda v: linalg.cho_solve(factor, v * unit, check_finite=False), self.gram)
         return largest, self.factor * float(np.sqrt(unit) / np.sqrt(inverse))
 
@@ -341,7 +345,7 @@ class Triangular:
         return np.asarray(sigma, dtype=np.float64)
 
     def spectral(self) -> Spectral:
-        u, sigma, vh = linalg.svd(self.R, full_matrices=False, check_finite=False)
+        u, sigma, vh = _singular_vectors(self.R)
         sigma[self.n_rows :] = 0
         z = u.conj().T @ self.qt
         beyond = float(_squares(self.qt - u @ z).sum()) if len(u) > len(z) else 0.0
@@ -382,6 +386,15 @@ def _turn(turned: tuple[Array, Array], x: Array, *, adjoint: bool = False) -> Ar
     found, _, info = multiply("L", which, *turned, x, workspace, overwrite_c=True)
     assert info == 0, info
     return np.asarray(found)
+
+
+def _singular_vectors(R: Array) -> tuple[Array, Array, Array]:
+    """U, σ and Vᴴ. The fast driver was seen to fail on rows that repeat often. The slow one serves there."""
+    try:
+        u, sigma, vh = linalg.svd(R, full_matrices=False, check_finite=False)
+    except linalg.LinAlgError:
+        u, sigma, vh = linalg.svd(R, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+    return u, sigma, vh
 
 
 def _are_beside(places: NDArray[np.intp]) -> bool:

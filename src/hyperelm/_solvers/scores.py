@@ -38,7 +38,7 @@ _SCRATCH = 2**19  # numbers in the errors of some rows for all ridges
 class Choice(NamedTuple):
     """A ridge and its mean squared leave-one-out error.
 
-    is_bias_only : whether this ridge leaves nothing but the bias
+    is_bias_only : whether this ridge leaves nothing but the bias, whose error is more than rounding
     cut_off : whether a ridge that is too small for rounding to show it may be better
     left_out : the rows that were left out at this ridge; None where they were not kept
     """
@@ -67,7 +67,7 @@ class Scores(NamedTuple):
 
 
 Part = tuple[slice, SplitRows]  # some rows of the sample
-Errors = tuple[slice, NDArray[np.float64], NDArray[np.float64]]  # some rows, (m, ridges, columns), and their leverages
+Errors = tuple[slice, NDArray[np.float64], NDArray[np.float64]]  # rows, errors (m, ridges, columns), and leverages
 
 
 @dataclass(frozen=True)
