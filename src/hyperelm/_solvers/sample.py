@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hyperelm._backend import backend_of
 from hyperelm._backend.arrays import namespace, to_numpy
+from hyperelm._backend.workspace import scratch
 from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.accumulator import Accumulator, mixed
 from hyperelm._solvers.loo import shown_rows
@@ -51,6 +52,13 @@ class RowSample:
     def mixed(self, C: NDArray[np.float64] | None) -> RowSample:
         """With the combinations TC of the targets, (N, R), in their place; the same for None."""
         return self if C is None else replace(self, T=mixed(self.T, C))
+
+    def taken(self, at: NDArray[np.intp], times: NDArray[np.float64]) -> RowSample:
+        """Some of these rows. Their hidden layer lies row by row in memory that serves again, as products take it."""
+        H = scratch((len(at), *self.H.shape[1:]), self.H.dtype, zeros=False)
+        for k in range(H.shape[2]):
+            H[..., k] = self.H[at, :, k]
+        return RowSample(H, self.T[at], self.weight[at], times, is_whole=False)
 
     def merge(self, other: RowSample) -> None:
         self.is_whole &= other.is_whole

@@ -325,7 +325,7 @@ class Sampling:
         """The same of rows that went through the hidden layer already and count once each."""
         if self.share < 1:
             at, times = drawn(row_lengths(inputs), self.share)
-            sample = RowSample(sample.H[at], sample.T[at], np.ones(len(at)), times, is_whole=False)
+            sample = sample.taken(at, times)
         return sample.mixed(self.mix)
 
     def add(self, gathered: RowSample, chunk: Chunk) -> RowSample:
