@@ -63,7 +63,8 @@ def check_same(model, inputs=X, weight=None, tol=1e-7):
     for name in NUMBERS:
         expected, found = getattr(here, name), getattr(there, name)
         assert type(found) is type(expected)
-        assert found == (expected if isinstance(expected, str) else pytest.approx(expected, rel=max(tol, 1e-6)))
+        rel = 0.01 if name == "condition_" else max(tol, 1e-6)  # `gram` estimates the condition, to about 1 %
+        assert found == (expected if isinstance(expected, str) else pytest.approx(expected, rel=rel))
     assert there.score(tensor(inputs), tensor(y)) == pytest.approx(here.score(inputs, y), abs=tol)
     return there
 
