@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from helpers import accumulated, leave_one_out, rows_of
-from hyperelm import Algebra, ELMRegressor, algebras, linalg
-from hyperelm._linalg.planes import block_basis
+from hyperelm import ELMRegressor, algebras, linalg
 from hyperelm._solvers.gram import Gram
-from hyperelm._solvers.loo import at_ridge, has_scalar_leverage, is_nearly_scalar, residuals_by
+from hyperelm._solvers.loo import at_ridge, residuals_by
 from hyperelm._solvers.qr import QR
 from hyperelm._solvers.solve import solve
 from oracles import left_matrix, penalised, refitted_residuals
@@ -209,27 +208,3 @@ def test_matrices_that_are_nearly_multiples_of_the_identity(name):
     assert np.linalg.norm(rough[0]) == pytest.approx(np.linalg.norm(exact[0]), rel=0.02)
     np.testing.assert_allclose(rough[1], exact[1], rtol=0.6)
     assert rough[1].sum() == pytest.approx(exact[1].sum(), rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("name", "is_scalar", "is_near"),
-    [
-        ("real", True, True),
-        ("quaternions", True, True),
-        ("octonions", False, True),
-        ("biquaternions", False, True),
-        ("dual", False, False),  # the second component of a product has more terms than the first
-        ("dual-quaternions", False, False),
-    ],
-)
-def test_which_leverages_are_multiples_of_the_identity(name, is_scalar, is_near):
-    blocks = block_basis(algebras.get(name)).blocks
-    assert all(map(has_scalar_leverage, blocks)) == is_scalar
-    assert all(map(is_nearly_scalar, blocks)) == is_near
-
-
-def test_a_table_without_a_first_row_is_no_multiple():
-    table = np.zeros((2, 2, 2))
-    table[:, :, 1] = 1  # no product has a first component
-    assert not any(map(is_nearly_scalar, block_basis(Algebra(table)).blocks))
-    assert all(map(is_nearly_scalar, block_basis(Algebra(np.zeros((2, 2, 2)))).blocks))

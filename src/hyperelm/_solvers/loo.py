@@ -16,8 +16,8 @@ Two classes find the weights M and the leverage matrices. `BySpectrum` uses the 
 which S is diagonal: rows in that basis serve every λ. `AtOneRidge` uses the Cholesky factor of S for one λ, or the
 limit of an infinite λ, in which only the unknowns without a penalty are left.
 
-The leverage matrices of some algebras are multiples of the identity, so that one of their n rows is enough. Those of
-others are nearly so (`is_nearly_scalar`). They count as such where `is_exact` is not asked for.
+The leverage matrices of some algebras are multiples of the identity, and those of others nearly so (`scalar`). They
+count as such where `is_exact` is not asked for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,12 +38,12 @@ from hyperelm._linalg.products import matmul
 from hyperelm._solvers.accumulator import Accumulator, check_weight
 from hyperelm._solvers.dual import CholeskyOfRows, with_cholesky
 from hyperelm._solvers.problem import Array, Cholesky, Reduced
+from hyperelm._solvers.scalar import shown_rows
 from hyperelm._solvers.spectrum import Spectrum, default_rtol, factors_of, project_out
 from hyperelm._validation import FloatArray
 
 _SIGNS = 16  # random vectors that estimate A S⁻² Aᴴ
 _HIGHEST = 16  # leverages of rows whose A S⁻² Aᴴ is exact
-_NEARLY = 0.25  # how uneven leverage matrices may be that count as multiples of the identity
 
 
 class BlockRows(NamedTuple):
@@ -234,7 +233,7 @@ class AtOneRidge:
     singular values; the latter matters where the ridge is zero.
 
     Without `is_exact`, here and in `BySpectrum`, leverage matrices that are nearly multiples of the identity count as
-    such (`is_nearly_scalar`).
+    such.
 
     With a `step` s, errors and leverages are also those of a second ridge λ 10ˢ, to first order in s. Let x be the
     solution and c = s λ log 10. The solution of the second ridge is x - c S⁻¹x, and its leverages are those of
@@ -368,47 +367,6 @@ def at_ridge(accumulator: Accumulator, ridge: float, free: Sequence[int], *, is_
 
 def _block(method: LeaveOneOut, number: int) -> Block:
     return block_basis(method.accumulator.algebra).blocks[number]
-
-
-def shown_rows(block: Block, *, is_exact: bool) -> int:
-    """How many of the n rows that a number has in this block show its leverage matrix: one, if it is a multiple of 1.
-
-    If it is nearly one, that counts as such unless the matrix is to be exact.
-    """
-    is_multiple = has_scalar_leverage(block) or (is_nearly_scalar(block) and not is_exact)
-    return 1 if is_multiple else block.size
-
-
-def has_scalar_leverage(block: Block) -> bool:
-    """Whether the leverage matrices of all rows are multiples of the identity, as those of quaternions are."""
-    return _unevenness(block) < 1e-12
-
-
-def is_nearly_scalar(block: Block) -> bool:
-    """Whether the leverage matrices of all rows are nearly multiples of the identity, as those of octonions are.
-
-    On real data, leave-one-out errors with such multiples were within 0.3 % of the exact ones.
-    """
-    return _unevenness(block) < _NEARLY
-
-
-@lru_cache(maxsize=256)
-def _unevenness(block: Block) -> float:
-    """The mean distance of the leverage matrices P of random rows from P₀₀ times the identity, beside their size.
-
-    The entries of P are polynomials in the components of the rows, over a common denominator. So a multiple of the
-    identity for random rows is one for all rows.
-    """
-    n, d = block.size, len(block.matrices)
-    L = max(8, 128 // n)
-    m = 3 * L
-    numbers = np.random.default_rng(0).standard_normal((m, L, d))
-    A = np.einsum("mld,dpq->pmql", numbers, block.matrices).reshape(m * n, L * n)
-    hat = (A @ np.linalg.solve(A.conj().T @ A + np.eye(L * n), A.conj().T)).reshape(n, m, n, m)
-    leverage = np.einsum("pmqm->mpq", hat)
-    first = leverage[:, :1, :1]
-    distance, size = np.linalg.norm(leverage - first * np.eye(n)), np.linalg.norm(first * np.eye(n))
-    return float(distance / size) if size > 0 else math.inf if distance > 0 else 0.0
 
 
 def _signs(K: int, dtype: np.dtype[Any]) -> Array:

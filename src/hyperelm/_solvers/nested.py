@@ -25,8 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,8 @@ from numpy.typing import NDArray
 from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.accumulator import Accumulator
 from hyperelm._solvers.curve import Curve
-from hyperelm._solvers.loo import AtOneRidge, BySpectrum, LeftOut, shown_rows
+from hyperelm._solvers.loo import AtOneRidge, BySpectrum, LeftOut
+from hyperelm._solvers.scalar import shown_rows
 from hyperelm._solvers.scores import Choice, Errors, MeanError, joined
 from hyperelm._solvers.spectrum import Caution, Spectrum, hold_factors, is_permitted, project_out
 
@@ -131,7 +131,7 @@ def _correct(trials: _Trials, curve: Curve, limits: _Limits, clearly: float) -> 
             break
         u = float(_GRID[at])
         if not trials.try_ridge(u):
-            limits = limits._replace(lowest=max(limits.lowest, u + 1))  # a decade above a ridge that is too small
+            limits = replace(limits, lowest=max(limits.lowest, u + 1))  # a decade above a ridge that is too small
     if not trials.best < limits.of_bias:  # whether small weights are better than the bias alone
         trials.try_ridge(float(_GRID[-1]))
 
@@ -141,7 +141,8 @@ def _is_near(u: float, tried: Iterable[float]) -> bool:
     return any(abs(u - v) < 0.1 for v in tried)
 
 
-class _Limits(NamedTuple):
+@dataclass(frozen=True)
+class _Limits:
     """What limits the ridges to be tried.
 
     lowest : log₁₀ of the smallest ridge above rounding, in units of σ₁²

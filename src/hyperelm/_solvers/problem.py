@@ -16,7 +16,7 @@ Some unknowns may be *free* of the penalty (the bias). `without` projects them o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,10 +26,10 @@ from scipy import linalg
 
 from hyperelm._backend import NUMPY
 from hyperelm._backend.workspace import scratch, scratch_copy
+from hyperelm._solvers.lanczos import largest_eigenvalue
 
 _SMALL = 128  # unknowns
 _STRIP = 256  # columns that are copied at a time
-_STEPS, _SETTLED = 10, 0.01  # of Lanczos' method at most, and the relative change of an eigenvalue that is small
 
 Array = NDArray[Any]
 
@@ -283,7 +283,7 @@ class NormalEquations:
     def largest(self) -> float:
         """An estimate of the largest singular value of fA."""
         unit = self._unit
-        square = _largest_eigenvalue(lambda v: (self.gram @ v) / unit, self.gram)
+        square = largest_eigenvalue(lambda v: (self.gram @ v) / unit, self.gram)
         return self.factor * float(np.sqrt(unit) * np.sqrt(square))
 
     def extreme_values(self, cholesky: Cholesky | None) -> tuple[float, float]:
@@ -300,7 +300,7 @@ class NormalEquations:
             return largest, 0.0
         # The transposed matrix, of which this is the factor, has the same eigenvalues.
         factor = (cholesky.upper, False)
-        inverse = _largest_eigenvalue(lambda v: linalg.cho_solve(factor, v * unit, check_finite=False), self.gram)
+        inverse = largest_eigenvalue(lambda v: linalg.cho_solve(factor, v * unit, check_finite=False), self.gram)
         return largest, self.factor * float(np.sqrt(unit) / np.sqrt(inverse))
 
 
@@ -425,28 +425,3 @@ def _squares(x: Array) -> NDArray[np.float64]:
 def _lengths(x: Array) -> Array:
     """The norms of columns, also where squares are beyond the precision."""
     return NUMPY.lengths(np.abs(x), axis=0)
-
-
-def _largest_eigenvalue(apply: Callable[[Array], Array], like: Array) -> float:
-    """The largest eigenvalue of a positive matrix that is given by its products, from below, to a few per cent.
-
-    Lanczos' method: v, Av, A²v, … are made orthonormal as the columns of Q. Then QᴴAQ is tridiagonal, and its largest
-    eigenvalue is close to that of A. Columns are added until it hardly changes.
-    """
-    v = np.random.default_rng(0).standard_normal(len(like)).astype(like.dtype)
-    basis: list[Array] = [v / np.linalg.norm(v)]
-    diagonal: list[float] = []
-    beside: list[float] = []
-    largest = 0.0
-    for _ in range(min(_STEPS, len(like))):
-        w = apply(basis[-1])
-        diagonal.append(float(np.vdot(basis[-1], w).real))
-        for q in basis:  # all of them: with the last two alone, rounding brings the same direction back
-            w = w - np.vdot(q, w) * q
-        off = np.diag(beside, 1)
-        before, largest = largest, float(np.linalg.eigvalsh(np.diag(diagonal) + off + off.T)[-1])
-        beside.append(float(np.linalg.norm(w)))
-        if not beside[-1] > 1e-6 * abs(diagonal[-1]) or largest - before < _SETTLED * largest:
-            break
-        basis.append(w / beside[-1])
-    return largest

@@ -23,7 +23,7 @@ from hyperelm._backend.arrays import namespace, to_numpy
 from hyperelm._backend.workspace import scratch
 from hyperelm._linalg.planes import block_basis
 from hyperelm._solvers.accumulator import Accumulator, mixed
-from hyperelm._solvers.loo import shown_rows
+from hyperelm._solvers.scalar import shown_rows
 from hyperelm._validation import FloatArray, as_real
 
 _NUMBERS = 2**20  # at most so many real numbers in the rows that are left out and their targets
