@@ -31,7 +31,7 @@ from hyperelm._training.scales import Scales
 from hyperelm._validation import FloatArray, as_real
 
 _NUMBERS = 2**20  # that are looked at together
-_SCRATCH = 2**22  # numbers in a chunk of rows
+_SCRATCH = 3 * 2**20  # numbers in a chunk of rows
 REAL = get("real")
 
 Weights = FloatArray | None
