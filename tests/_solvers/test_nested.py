@@ -39,6 +39,14 @@ def score(mean, choice):
     return float(mean.scores([(at, left_out.residuals[:, None], left_out.leverages[:, None])]).compared[0])
 
 
+def slopes(trials, u):
+    """The slope that is found at one ridge, and that of the scores of two ridges beside it."""
+    for step in (-0.02, 0, 0.02):
+        assert trials.try_ridge(u + step)
+    below, here, above = (trials.points[u + step] for step in (-0.02, 0, 0.02))
+    return here[1], (above[0] - below[0]) / 0.04
+
+
 @pytest.mark.parametrize("name", ["real", "complex", "quaternions", "R[+1,+1]", "klein4", "octonions"])
 @pytest.mark.parametrize("noise", [1e-3, 0.1, 1.0])
 @pytest.mark.parametrize("scale", [1e-60, 1.0, 1e60])
@@ -85,14 +93,6 @@ def test_the_slope_is_right_where_rows_lie_far_from_the_others(name):
     trials = _Trials(*problem(algebra, H, T, is_whole=False))
     slope, expected = slopes(trials, -8.0)
     assert slope == pytest.approx(expected, abs=0.02 + 0.1 * abs(expected))
-
-
-def slopes(trials, u):
-    """The slope that is found at one ridge, and that of the scores of two ridges beside it."""
-    for step in (-0.02, 0, 0.02):
-        assert trials.try_ridge(u + step)
-    below, here, above = (trials.points[u + step] for step in (-0.02, 0, 0.02))
-    return here[1], (above[0] - below[0]) / 0.04
 
 
 @pytest.mark.parametrize("name", ["real", "quaternions", "octonions"])

@@ -84,10 +84,10 @@ class CholeskyOfRows:
         solve, times = linalg.get_blas_funcs(("trsm", "trmm"), (upper, shifted))
         # From right to left: A, G⁻ᴴ, (Gᴴ + √λ)⁻¹, Gᴴ, G⁻¹, Aᴴ. One factor f is left, as of Gᴴ.
         x = np.asfortranarray(self.unit_rows @ columns)
-        first, second = (solve, 1, upper, 2), (solve, 1, shifted, 2)
-        third, fourth = (times, of_rows.factor, upper, 2), (solve, 1, upper, 0)
-        for apply, by, matrix, adjoint in (first, second, third, fourth):
-            x = apply(by, matrix, x, trans_a=adjoint, overwrite_b=True)
+        x = solve(1, upper, x, trans_a=2, overwrite_b=True)
+        x = solve(1, shifted, x, trans_a=2, overwrite_b=True)
+        x = times(of_rows.factor, upper, x, trans_a=2, overwrite_b=True)
+        x = solve(1, upper, x, overwrite_b=True)
         found = np.array(columns.T, order="C").T  # in the order of the product
         found -= _adjoint_product(self.unit_rows, x)
         found /= columns.real.dtype.type(root)

@@ -4,7 +4,8 @@ Every ridge λ = 10ᵘσ₁² takes a Cholesky decomposition S = AᴴA + λ = G�
 Let f(u) be the logarithm of the score of this ridge (`scores`).
 
 1. The singular vectors of a network of every fourth number give the scores of ridges in steps of a decade. These are
-   moved to the ridges that have the same effect on the whole network, and give the curve g.
+   moved to the ridges that have the same effect on the whole network, and give the curve g. Where g still falls at the
+   smallest of these, it goes on to where it would be level.
 2. The whole network is fitted with the ridge where g is smallest. f - g is nearly straight, so its value and its slope
    there correct the curve everywhere. Between two ridges that were tried the correction is cubic (`curve`).
 3. Step 2 is repeated while the corrected curve promises a score that is clearly better.
